@@ -1,7 +1,7 @@
 //! `--metrics`: the disks for Prometheus.
 
 use crate::service::endpoint::Page;
-use crate::service::metrics::{OPEN_METRICS, text};
+use crate::service::metrics::{OPEN_METRICS, PLAIN, text};
 use headstack_host::DiskHandle;
 use headstack_model::QuantityReport;
 
@@ -11,5 +11,5 @@ pub(super) fn page(disks: Vec<DiskHandle>) -> Page {
         disks.iter().for_each(|disk| disk.snapshot().report(&mut report));
         Ok(text(&report))
     };
-    Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text) }
+    Page { path: "/metrics", kind: OPEN_METRICS, text: Box::new(text), other: Some(PLAIN) }
 }

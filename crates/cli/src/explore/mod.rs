@@ -85,8 +85,12 @@ impl Explore {
     /// Serves the page until a signal comes.
     fn serve(&self, page: String, out: &mut dyn Write) -> Result<(), Failure> {
         let interrupt = Interrupt::watch()?;
-        let html =
-            Page { path: "/", kind: "text/html; charset=utf-8", text: Box::new(move || Ok(page.clone())) };
+        let html = Page {
+            path: "/",
+            kind: "text/html; charset=utf-8",
+            text: Box::new(move || Ok(page.clone())),
+            other: None,
+        };
         let endpoint = Endpoint::serving("--listen", &self.listen, vec![html])?;
         writeln!(out, "http://{}/ shows {}; Ctrl-C ends it", endpoint.address(), self.rig)?;
         out.flush()?;

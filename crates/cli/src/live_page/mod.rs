@@ -48,6 +48,6 @@ pub(crate) fn site(disks: Vec<LiveDisk>) -> (Vec<Page>, Vec<Feed>) {
     let listed = Value::Array(listed).to_string();
     let text =
         move || Ok(headstack_explorer::live_page("Disks in real time", &listed, env!("CARGO_PKG_VERSION")));
-    let page = Page { path: "/explore", kind: "text/html; charset=utf-8", text: Box::new(text) };
+    let page = Page { path: "/explore", kind: "text/html; charset=utf-8", text: Box::new(text), other: None };
     (vec![page], feeds)
 }

@@ -14,16 +14,19 @@ pub(super) fn pages(seen: &Seen) -> Vec<Page> {
             path: "/healthz",
             kind: "text/plain; charset=utf-8",
             text: Box::new(move || health(&for_health.json())),
+            other: None,
         },
         Page {
             path: "/metrics",
             kind: OPEN_METRICS,
             text: Box::new(move || Ok(metrics::text(&for_text.lock()))),
+            other: Some(metrics::PLAIN),
         },
         Page {
             path: "/json",
             kind: "application/json",
             text: Box::new(move || Ok(for_json.json().to_string())),
+            other: None,
         },
     ]
 }

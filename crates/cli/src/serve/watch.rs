@@ -347,7 +347,7 @@ pub(super) mod tests {
             assert!(used.is_subset(&known), "{:?}", used.difference(&known));
         }
         for line in [
-            "headstack_stream_response_seconds{disk=\"one\",stream=\"0\",kind=\"read\",quantile=\"0.5\"} 0.002",
+            "headstack_stream_response_seconds{disk=\"one\",stream=\"0\",kind=\"read\",share=\"0.5\"} 0.002",
             "headstack_prediction_error_seconds{disk=\"one\"} 0.001",
             "headstack_operations_total{disk=\"one\",operation=\"trim\"} 0.0",
         ] {

@@ -1,40 +1,39 @@
 //! Serves pages over HTTP with the state of a long-running command, in a thread of normal priority.
 //!
-//! The number of connections is limited. Each serves one page and has a short time limit, unless it carries events. Further clients are refused.
+//! The number of connections is limited. Each serves one page and has a short time limit, unless it carries events; then each of its writes
+//! has that limit. A further client takes the place of another ([`visits`]), so that clients that ask for nothing keep nobody out.
+
+mod visits;
 
 use super::hosts::{Hosts, with_host};
 use crate::failure::Failure;
 use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::extract::connect_info::Connected;
-use axum::http::header::{CONNECTION, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::{IncomingStream, Listener};
 use futures_core::Stream;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::{Future, ready};
-use std::io;
+use std::future::ready;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{Interval, MissedTickBehavior, Sleep, interval, sleep};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use visits::{Door, VisitKind};
 
 #[derive(Clone, Copy)]
 struct Bounds {
     connections: usize,
-    /// Maximum time of a connection.
+    /// Maximum time of a connection, or of one write of events.
     time: Duration,
 }
 
@@ -50,6 +49,15 @@ pub(crate) struct Page {
     pub(crate) kind: &'static str,
     /// Returns the text, or an error if the subject of the page has failed.
     pub(crate) text: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
+    /// The form for clients that do not accept `kind` by its name, if there is another.
+    pub(crate) other: Option<OtherForm>,
+}
+
+/// Another form of a page.
+#[derive(Clone, Copy)]
+pub(crate) struct OtherForm {
+    pub(crate) kind: &'static str,
+    pub(crate) convert: fn(&str) -> String,
 }
 
 type NextEvents = Box<dyn Fn(&mut u64) -> Vec<String> + Send + Sync>;
@@ -89,8 +97,7 @@ impl Endpoint {
         let address = listener.local_addr().map_err(fault)?;
         let hosts = Arc::new(Hosts::new(asked, address.ip()));
         let (stop, stopped) = oneshot::channel();
-        let seats = Arc::new(Semaphore::new(bounds.connections));
-        let door = Door { listener, seats, time: bounds.time };
+        let door = Door::new(listener, bounds.connections, bounds.time);
         let run = move || serve(&runtime, door, site, hosts, stopped);
         let thread = thread::Builder::new().name("metrics".to_string()).spawn(run).map_err(fault)?;
         Ok(Endpoint { address, stop: Some(stop), thread: Some(thread) })
@@ -117,93 +124,15 @@ struct Site {
     feeds: Vec<Feed>,
 }
 
-struct Door {
-    listener: TcpListener,
-    seats: Arc<Semaphore>,
-    time: Duration,
-}
-
-impl Listener for Door {
-    type Io = Visit;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Visit, SocketAddr) {
-        loop {
-            let (stream, address) = Listener::accept(&mut self.listener).await;
-            if let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() {
-                return (
-                    Visit {
-                        stream,
-                        end: Box::pin(sleep(self.time)),
-                        kind: VisitKind::default(),
-                        _seat: seat,
-                    },
-                    address,
-                );
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// Whether a connection carries a stream of events, which has no time limit. Clones share the state.
-#[derive(Clone, Default)]
-struct VisitKind(Arc<AtomicBool>);
-
-impl Connected<IncomingStream<'_, Door>> for VisitKind {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> VisitKind {
-        stream.io().kind.clone()
-    }
-}
-
-/// A connection that fails after its time limit, unless it carries events.
-struct Visit {
-    stream: TcpStream,
-    end: Pin<Box<Sleep>>,
-    kind: VisitKind,
-    _seat: OwnedSemaphorePermit,
-}
-
-impl Visit {
-    fn stream(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
-        if !self.kind.0.load(Ordering::Relaxed) && self.end.as_mut().poll(context).is_ready() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        Ok(Pin::new(&mut self.get_mut().stream))
-    }
-}
-
-impl AsyncRead for Visit {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.stream(context)?.poll_read(context, into)
-    }
-}
-
-impl AsyncWrite for Visit {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.stream(context)?.poll_write(context, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream(context)?.poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream(context)?.poll_shutdown(context)
-    }
-}
-
 fn list(pages: &[Page]) -> Page {
     let paths = pages.iter().map(|page| format!("{}\n", page.path));
     let text = format!("headstack {}\n{}", env!("CARGO_PKG_VERSION"), paths.collect::<String>());
-    Page { path: "/", kind: "text/plain; charset=utf-8", text: Box::new(move || Ok(text.clone())) }
+    Page {
+        path: "/",
+        kind: "text/plain; charset=utf-8",
+        text: Box::new(move || Ok(text.clone())),
+        other: None,
+    }
 }
 
 /// Whether the request comes from a page of another origin.
@@ -211,6 +140,14 @@ fn is_foreign(headers: &HeaderMap, hosts: &Hosts) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return false };
     let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
     !host.is_some_and(|host| hosts.allow(host))
+}
+
+/// Whether a client accepts a kind of text by its name.
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let media = kind.split(';').next().unwrap_or(kind);
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut ranges = accepted.flat_map(|list| list.split(','));
+    ranges.any(|range| range.split(';').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(media)))
 }
 
 type Reply = (StatusCode, [(HeaderName, &'static str); 2], String);
@@ -231,10 +168,16 @@ fn refusal(headers: &HeaderMap, hosts: &Hosts) -> Option<(StatusCode, &'static s
 fn reply(headers: &HeaderMap, hosts: &Hosts, page: &Page) -> Reply {
     let (status, kind, text) = match refusal(headers, hosts) {
         Some((status, text)) => (status, PLAIN, text.to_string()),
-        None => match (page.text)() {
-            Ok(text) => (StatusCode::OK, page.kind, text),
-            Err(text) => (StatusCode::SERVICE_UNAVAILABLE, page.kind, text),
-        },
+        None => {
+            let (status, text) = match (page.text)() {
+                Ok(text) => (StatusCode::OK, text),
+                Err(text) => (StatusCode::SERVICE_UNAVAILABLE, text),
+            };
+            match page.other.filter(|_| !accepts(headers, page.kind)) {
+                Some(OtherForm { kind, convert }) => (status, kind, convert(&text)),
+                None => (status, page.kind, text),
+            }
+        }
     };
     (status, [(CONTENT_TYPE, kind), (CONNECTION, "close")], text)
 }
@@ -278,7 +221,7 @@ fn stream(
         let text = format!("{STREAMS_MAX} pages show the disks already: close one\n");
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     };
-    visit.0.store(true, Ordering::Relaxed);
+    visit.carry_events();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     Sse::new(EventStream { feed: Arc::clone(feed), seen: 0, ready: VecDeque::new(), ticks, _seat: seat })
@@ -315,10 +258,17 @@ mod tests {
     use std::net::TcpStream as Client;
 
     fn endpoint(connections: usize, time: Duration) -> Endpoint {
-        let page = Page { path: "/", kind: "text/plain", text: Box::new(|| Ok("good\n".to_string())) };
+        let other = Some(OtherForm { kind: "text/short", convert: |text| text[..1].to_string() });
+        let text = Box::new(|| Ok("good\n".to_string()));
+        let page = Page { path: "/", kind: "text/plain; charset=utf-8", text, other };
         let bounds = Bounds { connections, time };
-        Endpoint::within(bounds, "--metrics", "127.0.0.1:0", Site { pages: vec![page], feeds: vec![feed()] })
-            .expect("a port is free")
+        Endpoint::within(
+            bounds,
+            "--metrics",
+            "127.0.0.1:0",
+            Site { pages: vec![page], feeds: vec![feed(), large()] },
+        )
+        .expect("a port is free")
     }
 
     #[allow(clippy::disallowed_methods, reason = "a test has a client of its own")]
@@ -332,7 +282,7 @@ mod tests {
     }
 
     fn ask_as(client: Client, host: &str) -> String {
-        ask_with(client, &format!("Host: {host}\r\n"))
+        ask_with(client, &format!("Host: {host}\r\nAccept: text/plain\r\n"))
     }
 
     fn ask_with(mut client: Client, headers: &str) -> String {
@@ -344,15 +294,28 @@ mod tests {
     }
 
     #[test]
-    fn excess_client_is_turned_away_until_another_disconnects() {
+    fn client_is_answered_beside_idle_ones_in_any_number() {
         let endpoint = endpoint(2, Duration::from_secs(86_400));
-        let held = [connect(&endpoint), connect(&endpoint)];
-        assert_eq!(ask(connect(&endpoint)), "");
-        let [first, second] = held;
-        drop(first);
-        let heard = (0..100_000).map(|_| ask(connect(&endpoint))).find(|heard| !heard.is_empty());
-        assert!(heard.is_some_and(|heard| heard.ends_with("good\n")));
-        assert!(ask(second).ends_with("good\n"), "who was let in is served");
+        let mut held: Vec<Client> = (0..9).map(|_| connect(&endpoint)).collect();
+        assert!(ask(connect(&endpoint)).ends_with("good\n"));
+        assert_eq!(held[0].read(&mut [0; 1]).unwrap_or(0), 0, "the oldest has made place");
+        assert!(ask(held.remove(8)).ends_with("good\n"), "who was let in is served");
+    }
+
+    #[test]
+    fn page_has_the_form_that_the_client_accepts() {
+        let endpoint = endpoint(2, Duration::from_secs(60));
+        let ask = |accept: &str| ask_with(connect(&endpoint), &format!("Host: localhost\r\n{accept}"));
+        for accept in
+            ["Accept: text/plain;q=0.5, text/html\r\n", "Accept: text/html\r\nAccept: Text/Plain\r\n"]
+        {
+            let heard = ask(accept);
+            assert!(heard.ends_with("good\n") && heard.contains("text/plain; charset"), "{heard}");
+        }
+        for accept in ["", "Accept: */*\r\n", "Accept: text/plainer\r\n"] {
+            let heard = ask(accept);
+            assert!(heard.ends_with("\r\n\r\ng") && heard.contains("text/short"), "{heard}");
+        }
     }
 
     #[test]
@@ -366,7 +329,7 @@ mod tests {
     #[test]
     fn request_from_a_page_of_another_origin_is_refused() {
         let endpoint = endpoint(2, Duration::from_secs(60));
-        let host = "Host: 127.0.0.1:9100\r\n";
+        let host = "Accept: text/plain\r\nHost: 127.0.0.1:9100\r\n";
         let own = ask_with(connect(&endpoint), &format!("{host}Origin: http://127.0.0.1:9100\r\n"));
         assert!(own.ends_with("good\n"), "{own}");
         for origin in ["http://evil.example", "null", "https://127.0.0.1.evil.example"] {
@@ -382,6 +345,12 @@ mod tests {
             vec![seen.to_string()]
         };
         Feed { path: "/events".to_string(), next: Box::new(next) }
+    }
+
+    /// A feed that fills the buffers of a client that does not read.
+    fn large() -> Feed {
+        let next = |_: &mut u64| vec!["x".repeat(1 << 20); 16];
+        Feed { path: "/large".to_string(), next: Box::new(next) }
     }
 
     #[test]
@@ -410,6 +379,21 @@ mod tests {
         assert_eq!(ask().1, "HTTP/1.1 503");
         drop(streams);
         assert!((0..100_000).any(|_| ask().1 == "HTTP/1.1 200"));
+    }
+
+    #[test]
+    fn stream_that_is_not_read_ends_and_another_takes_its_place() {
+        let endpoint = endpoint(32, Duration::from_millis(200));
+        let ask = || {
+            let mut client = connect(&endpoint);
+            client.write_all(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it is connected");
+            let mut first = [0; 12];
+            let is_answered = client.read_exact(&mut first).is_ok();
+            (client, if is_answered { String::from_utf8_lossy(&first).into_owned() } else { String::new() })
+        };
+        let unread: Vec<_> = (0..STREAMS_MAX).map(|_| ask()).collect();
+        assert!(unread.iter().all(|(_, status)| status == "HTTP/1.1 200"));
+        assert!((0..100_000).any(|_| ask().1 == "HTTP/1.1 200"), "those that read nothing have ended");
     }
 
     #[test]

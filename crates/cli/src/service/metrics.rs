@@ -1,5 +1,6 @@
 //! Quantities in Prometheus's text format.
 
+use super::endpoint::OtherForm;
 use headstack_model::QuantityReport;
 use headstack_model::report::{
     QuantityKind, QuantityUnit, QuantityValue, ReportItem, ReportedQuantity, TimeCounts,
@@ -13,6 +14,10 @@ use serde_json::Value;
 use std::fmt;
 
 pub(crate) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The form for clients that do not accept OpenMetrics by its name: Prometheus's text format.
+pub(crate) const PLAIN: OtherForm =
+    OtherForm { kind: "text/plain; version=0.0.4; charset=utf-8", convert: plain };
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -29,6 +34,22 @@ pub(crate) fn text(report: &QuantityReport) -> String {
     let mut text = String::new();
     encode(&mut text, &registry).expect("a text takes all that is written to it");
     text
+}
+
+/// OpenMetrics as Prometheus's text format, in which a counter's help and type have its whole name, and which has no end mark.
+fn plain(text: &str) -> String {
+    let is_counter = |name: &str| text.contains(&format!("# TYPE {name} counter\n"));
+    let line = |line: &str| {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("UNIT" | "EOF"), ..) => String::new(),
+            (Some("#"), Some(what), Some(name), Some(rest)) if is_counter(name) => {
+                format!("# {what} {name}_total {rest}\n")
+            }
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +88,7 @@ impl Families {
 
     fn add_quantity(&mut self, quantity: &ReportedQuantity, groups: &[&str], mut labels: Labels) {
         let Some((name, sample)) = name(groups, quantity).zip(sample(quantity)) else { return };
-        labels.extend(quantity.quantile.map(|share| ("quantile", share.to_string())));
+        labels.extend(quantity.quantile.map(|share| ("share", share.to_string())));
         let kind = match (&sample, quantity.kind) {
             (MetricSample::Times(_), _) => MetricType::Histogram,
             (_, QuantityKind::Counter) => MetricType::Counter,
@@ -179,6 +200,27 @@ mod tests {
             assert!(text.lines().any(|met| met == line), "{line} in {text}");
         }
         assert!(!text.contains("passed"), "{text}");
+    }
+
+    #[test]
+    fn plain_text_names_counters_in_full_and_has_no_end_mark() {
+        let mut report = QuantityReport::default();
+        report.counter("held", 3u64, "Requests held back");
+        report.gauge("holders", 2u64, "Those that hold requests");
+        let lines: Vec<String> = plain(&text(&report)).lines().skip(3).map(str::to_string).collect();
+        let expected = [
+            "# HELP headstack_held_total Requests held back.",
+            "# TYPE headstack_held_total counter",
+            "headstack_held_total 3.0",
+            "# HELP headstack_holders Those that hold requests.",
+            "# TYPE headstack_holders gauge",
+            "headstack_holders 2",
+        ];
+        assert_eq!(
+            lines.iter().map(|line| line.trim_end_matches(".0")).collect::<Vec<_>>()[3..],
+            expected[3..]
+        );
+        assert_eq!(lines[..3], expected[..3]);
     }
 
     #[test]
