@@ -22,7 +22,7 @@ pub(crate) fn capacity(bytes: u64) -> String {
 pub(crate) fn memory(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+    for larger in ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] {
         if value < 1000.0 {
             break;
         }

@@ -3,6 +3,7 @@
 use super::plan::Plan;
 use crate::failure::{self, Failure};
 use crate::files;
+use crate::service::patience::when_free;
 use headstack_host::disk::{Store, Volume, stored_write_pointers};
 use headstack_model::zones::Zones;
 use headstack_streams::rearrange_table::RecoveredTable;
@@ -30,24 +31,36 @@ impl FromStr for Data {
 }
 
 impl Data {
-    /// The volumes of each disk with their stores, and descriptions of these.
+    /// The volumes of each disk with their stores, and descriptions of these. Waits briefly for a file in use, until `is_asked_to_end`
+    /// returns true.
     ///
     /// *Errors:* a file or folder that cannot be created or used.
-    pub(super) fn volumes(&self, plans: &[Plan]) -> Result<Vec<Vec<(Volume, String)>>, Failure> {
+    pub(super) fn volumes(
+        &self,
+        plans: &[Plan],
+        is_asked_to_end: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<(Volume, String)>>, Failure> {
         let count: usize = plans.iter().map(|plan| plan.volumes.len()).sum();
         let of_plan = |plan: &Plan| {
             let volumes = plan.volumes.iter().zip(plan.owners());
-            volumes.map(|(info, owner)| self.volume(info, &owner, count)).collect()
+            volumes.map(|(info, owner)| self.volume(info, &owner, count, is_asked_to_end)).collect()
         };
         plans.iter().map(of_plan).collect()
     }
 
-    fn volume(&self, info: &VolumeInfo, owner: &str, count: usize) -> Result<(Volume, String), Failure> {
+    fn volume(
+        &self,
+        info: &VolumeInfo,
+        owner: &str,
+        count: usize,
+        is_asked_to_end: &dyn Fn() -> bool,
+    ) -> Result<(Volume, String), Failure> {
         let (store, place) = match self {
             Data::Memory => (Store::memory(info.bytes()).map(|store| (store, false)), "memory".to_string()),
             Data::At(path) => {
                 let path = file(path, info, count)?;
-                (Store::file(&path, info.bytes(), owner), path.display().to_string())
+                let store = when_free(is_asked_to_end, || Store::file(&path, info.bytes(), owner));
+                (store, path.display().to_string())
             }
         };
         let fault = |error: io::Error| Failure::Input(format!("--data {place}: {error}"));

@@ -24,7 +24,7 @@ use check::CheckArgs;
 use data::Data;
 pub(crate) use data::stored_zones;
 use fault::{Fault, Faults};
-use headstack_host::{Address, Clock};
+use headstack_host::{Address, Clock, memory};
 use live::Live;
 use plan::Plan;
 use running::{EmulatorOptions, Running, Ways};
@@ -128,9 +128,10 @@ impl Emulate {
             has_power: true,
             has_files: false,
         };
+        memory::return_large_allocations();
         options.run(out, |events| {
             let began = ProcessorTime::now();
-            let running = self.start(&ways)?;
+            let running = self.start(&ways, &|| events.asked().is_some())?;
             let endpoint = self.metrics.as_ref().map(|address| serve_pages(address, &running)).transpose()?;
             let live = self.stats.map(|interval| Live::new(interval, running.handles()));
             events.power_cut_at(running.power_cut());
@@ -138,13 +139,13 @@ impl Emulate {
         })
     }
 
-    fn start(&self, ways: &Ways) -> Result<Running, Failure> {
+    fn start(&self, ways: &Ways, is_asked_to_end: &dyn Fn() -> bool) -> Result<Running, Failure> {
         let plans = plan::plans(&self.target)?;
         if self.forget_copies && !plans.iter().any(Plan::rearranges) {
             let why = "no rig that is emulated has [rearrange], so there are no copies to forget";
             return Err(Failure::Input(format!("--forget-copies: {why}; leave it out")));
         }
-        let volumes = self.data.volumes(&plans)?;
+        let volumes = self.data.volumes(&plans, is_asked_to_end)?;
         data::refuse_regions(&volumes)?;
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let faults = Faults(&self.fault);

@@ -9,12 +9,14 @@ use headstack_nbd::Budget;
 use headstack_policy::admission::Guarantee;
 use std::io::{self, Write};
 
-pub(super) fn print(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+/// Prints the plan, with the notes on each disk that was opened.
+pub(super) fn print(plan: &Plan, notes: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
     let (disks, exports) = (plan.disks.len(), plan.exports.len());
     writeln!(out, "ok: {} and {}", count(disks, "disk"), count(exports, "export"))?;
     for (number, disk) in plan.disks.iter().enumerate() {
         writeln!(out, "{}: {}; {}", disk.name, disk.source, scheduled(plan, number))?;
         uris(plan, number, &plan.listen, out)?;
+        notes.get(number).into_iter().flatten().try_for_each(|note| writeln!(out, "  {note}"))?;
     }
     clients(plan, out)?;
     if let Some(user) = &plan.user {

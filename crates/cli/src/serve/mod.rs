@@ -24,7 +24,7 @@ use crate::sim::setup::split;
 use crate::units::parse_bytes;
 pub(crate) use file::NodeSpec;
 use file::{Overlay, Plan};
-use headstack_host::{Listener, tell_ready, tell_stopping};
+use headstack_host::{Listener, memory, tell_ready, tell_stopping};
 use log::{info, warn};
 use running::Running;
 use schemars::schema_for;
@@ -98,9 +98,10 @@ pub(crate) struct Serve {
     metrics: Option<String>,
     #[command(flatten)]
     log: LogArgs,
-    /// Check the node file and print what the node would serve, without opening disks or sockets.
-    #[arg(long)]
-    check: bool,
+    /// Check the node file and open what it names (disks, maps, drive files, certificates), and print what the node would
+    /// serve. With `=file`, check the file alone: its disks may be those of another machine.
+    #[arg(long, value_name = "all|file", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    check: Option<CheckDepth>,
     /// List every key of a node file: type, unit, default, meaning.
     #[arg(long, exclusive = true)]
     keys: bool,
@@ -111,6 +112,15 @@ pub(crate) struct Serve {
     /// the node listens at a temporary socket.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+/// What `--check` checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum CheckDepth {
+    /// The file, and what it names.
+    All,
+    /// The file alone.
+    File,
 }
 
 impl Serve {
@@ -125,8 +135,10 @@ impl Serve {
         }
         let socket = own_socket(!self.nbd.is_empty() || self.config.is_some(), &self.command)?;
         let plan = self.plan(socket.as_ref().map(|folder| folder.path().join("nbd")))?;
-        if self.check {
-            return Ok(check::print(&plan, out)?);
+        match self.check {
+            None => {}
+            Some(CheckDepth::File) => return Ok(check::print(&plan, &[], out)?),
+            Some(CheckDepth::All) => return Ok(check::print(&plan, &running::try_to_open(&plan)?, out)?),
         }
         let handed_over = Listener::handed_over().map_err(Failure::input)?;
         if plan.listen.is_empty() && handed_over.is_empty() {
@@ -137,6 +149,7 @@ impl Serve {
     }
 
     fn serve(&self, plan: &Plan, handed_over: Vec<Listener>, out: &mut dyn Write) -> Result<(), Failure> {
+        memory::return_large_allocations();
         let user = plan.user.as_deref().map(user::find).transpose()?;
         if self.command.is_empty() {
             // This comes before other threads start, because they inherit it.

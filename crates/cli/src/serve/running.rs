@@ -6,8 +6,9 @@ use crate::emulate::single;
 use crate::failure::Failure;
 use crate::files;
 use crate::live_page::{self, LiveDisk};
+use crate::service::patience::when_free;
 use crate::service::variable;
-use headstack_host::node::{Backend, Node, NodeHandle, Opening};
+use headstack_host::node::{Backend, Node, NodeHandle};
 use headstack_host::sysfs::DeviceLocation;
 use headstack_host::{
     Address, Disk, Guaranteed, Listener, Promises, Rules, Served, Server, Target, TlsSettings,
@@ -20,9 +21,9 @@ use headstack_streams::position::DriveModel;
 use headstack_tracks::map;
 use std::ffi::OsString;
 use std::io;
+use std::net::ToSocketAddrs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
 struct Unit {
     node: Node,
@@ -224,51 +225,77 @@ fn files_of_two_disks(disks: &[DiskPlan]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a disk. Waits briefly for one in use, because the system may release a disk only some moments after a program has ended.
-fn open(path: &Path, opening: Opening, is_asked_to_end: &dyn Fn() -> bool) -> io::Result<Backend> {
-    const TRIES: u32 = 40;
-    let mut tries = 0;
-    loop {
-        match Backend::open(path, opening) {
-            Err(error)
-                if error.kind() == io::ErrorKind::ResourceBusy && tries < TRIES && !is_asked_to_end() =>
-            {
-                tries += 1;
-                #[allow(clippy::disallowed_methods, reason = "no event reports that a lock is free")]
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            opened => return opened,
-        }
+/// Opens what a node would open, without serving it: disks, maps, drive files and certificates. A disk that another program has, which may
+/// be the node, is left alone. An emulated disk begins without its data. Returns notes on each disk.
+///
+/// *Errors:* what the node would refuse.
+pub(super) fn try_to_open(plan: &Plan) -> Result<Vec<Vec<String>>, Failure> {
+    files_of_two_disks(&plan.disks)?;
+    rules(plan)?;
+    if let Some(address) = &plan.metrics {
+        let resolved = address.to_socket_addrs();
+        resolved.map_err(|error| Failure::Input(format!("metrics {address}: {error}")))?;
     }
+    plan.disks.iter().map(notes_on).collect()
+}
+
+/// Notes on a disk that would be opened.
+fn notes_on(plan: &DiskPlan) -> Result<Vec<String>, Failure> {
+    let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
+    if let Source::Path { path, opening } = &plan.source
+        && let Err(error) = Backend::open(path, *opening)
+        && error.kind() == io::ErrorKind::ResourceBusy
+    {
+        return Ok(vec![format!("not opened: {error}")]);
+    }
+    let source = match &plan.source {
+        Source::Emulated { drive, speed, .. } => {
+            Source::Emulated { drive: drive.clone(), data: None, speed: *speed }
+        }
+        other => other.clone(),
+    };
+    let (backend, _disk) = open(&DiskPlan { source, ..plan.clone() }, &|| false)?;
+    backend.refuse_unused_region().map_err(wrong)?;
+    Ok(backend.notes().to_vec())
+}
+
+/// Opens a disk, with all that belongs to it.
+fn open(plan: &DiskPlan, is_asked_to_end: &dyn Fn() -> bool) -> Result<(Backend, Option<Disk>), Failure> {
+    let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
+    let (backend, disk) = match &plan.source {
+        Source::Path { path, opening } => {
+            let open = || Backend::open(path, *opening);
+            (when_free(is_asked_to_end, open).map_err(wrong)?, None)
+        }
+        Source::Ram(bytes) => (Backend::memory(*bytes).map_err(wrong)?, None),
+        Source::Emulated { drive, data, speed } => {
+            let disk = single::start(drive, data.as_deref(), *speed, is_asked_to_end)?;
+            (Backend::emulated(disk.handle(), 0).map_err(wrong)?, Some(disk))
+        }
+    };
+    let backend = match &plan.map {
+        Some(path) => with_tracks(backend, path)?,
+        None => backend,
+    };
+    let backend = match &plan.order {
+        Some(order) => with_order(backend, order, plan)?,
+        None => backend,
+    };
+    let backend = match &plan.rearrange {
+        Some(keys) => backend.with_rearranger(keys).map_err(wrong)?,
+        None => backend,
+    };
+    let backend = match &plan.ability {
+        Some(ability) => backend.with_worst_access(worst_access(ability)),
+        None => backend,
+    };
+    Ok((backend, disk))
 }
 
 impl Unit {
     fn start(plan: &DiskPlan, is_asked_to_end: &dyn Fn() -> bool) -> Result<Unit, Failure> {
         let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
-        let (backend, disk) = match &plan.source {
-            Source::Path { path, opening } => (open(path, *opening, is_asked_to_end).map_err(wrong)?, None),
-            Source::Ram(bytes) => (Backend::memory(*bytes).map_err(wrong)?, None),
-            Source::Emulated { drive, data, speed } => {
-                let disk = single::start(drive, data.as_deref(), *speed)?;
-                (Backend::emulated(disk.handle(), 0).map_err(wrong)?, Some(disk))
-            }
-        };
-        let backend = match &plan.map {
-            Some(path) => with_tracks(backend, path)?,
-            None => backend,
-        };
-        let backend = match &plan.order {
-            Some(order) => with_order(backend, order, plan)?,
-            None => backend,
-        };
-        let backend = match &plan.rearrange {
-            Some(keys) => backend.with_rearranger(keys).map_err(wrong)?,
-            None => backend,
-        };
-        let backend = match &plan.ability {
-            Some(ability) => backend.with_worst_access(worst_access(ability)),
-            None => backend,
-        };
+        let (backend, disk) = open(plan, is_asked_to_end)?;
         let notes = backend.notes().to_vec();
         let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
         Ok(Unit { node, disk, notes })

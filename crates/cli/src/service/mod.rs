@@ -11,6 +11,7 @@ pub(crate) mod lines;
 pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod metrics;
+pub(crate) mod patience;
 
 use crate::failure::Failure;
 use std::fs::Permissions;

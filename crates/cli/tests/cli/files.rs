@@ -158,7 +158,7 @@ fn endless_input_is_rejected() {
         &["drive", "import", zero],
         &["rig", "check", zero],
         &["rig", "import", zero],
-        &["serve", zero, "--check"],
+        &["serve", zero, "--check=file"],
         &["sim", zero, &place.at("job.fio")],
     ] {
         let said = refused(args, 2);
@@ -195,7 +195,7 @@ fn control_characters_of_inputs_never_reach_the_terminal() {
         assert!(clean(&done.out) && clean(&done.err), "{args:?}: {:?} {:?}", done.out, done.err);
     }
     let shown = printed(&["sim", "wd800jd", &load]);
-    assert!(shown.contains("esc\\u{1b}[2J.fio"), "{shown}");
+    assert!(shown.contains("esc\\u001b[2J.fio"), "{shown}");
 }
 
 #[test]
@@ -207,8 +207,11 @@ fn error_with_a_long_value_is_truncated_to_one_line() {
         ("rig.toml", format!("[[drive]]\npreset = \"{long}\"\n")),
     ] {
         let path = place.write(name, &text);
-        let args =
-            if name == "node.toml" { vec!["serve", &path, "--check"] } else { vec!["rig", "check", &path] };
+        let args = if name == "node.toml" {
+            vec!["serve", &path, "--check=file"]
+        } else {
+            vec!["rig", "check", &path]
+        };
         let done = headstack(&args);
         assert!(
             done.code != 0 && done.err.len() < 4000 && done.err.lines().count() == 1,

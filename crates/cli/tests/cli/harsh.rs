@@ -44,7 +44,7 @@ const QUICK: &[&str] = &[
     "rig list",
     "rig show single",
     "run --drive atlas-10k --pattern random --count 100",
-    "serve node.toml --check",
+    "serve node.toml --check=file",
     "sim atlas-10k job.fio",
     "stripe advise --drive atlas-10k --disks 4 --mpl 8 --size 64K",
     "stripe follow a.trace --drive atlas-10k --disks 4 --mpl 8",
@@ -63,6 +63,7 @@ const QUICK: &[&str] = &[
 const HELP_ONLY: &[(&str, &str)] = &[
     ("demo", "takes seconds: command::demo_prints_three_experiments_and_writes_one_page"),
     ("explore", "serves its page until it is stopped: explore::"),
+    ("fault", "needs an emulator: its tests are with those of real clients"),
     ("layout preallocate", "needs a mounted ext4"),
     ("layout reorganize", "needs a mounted ext4"),
     ("layout show", "needs a mounted file system"),

@@ -59,7 +59,7 @@ fn systemd_accepts_the_installed_units() {
 #[test]
 fn example_node_file_of_the_package_is_valid() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/debian/node.toml");
-    let checked = printed(&["serve", text(&example), "--check"]);
+    let checked = printed(&["serve", text(&example), "--check=file"]);
     assert!(checked.starts_with("ok: 1 disk and 1 export\n"), "{checked}");
 }
 
@@ -78,7 +78,7 @@ fn node_file_of_the_kubernetes_recipe_is_valid() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let path = folder.path().join("node.toml");
     fs::write(&path, &node).expect("the folder is writable");
-    let checked = printed(&["serve", text(&path), "--check"]);
+    let checked = printed(&["serve", text(&path), "--check=file"]);
     assert!(checked.starts_with("ok: 1 disk and 1 export\n"), "{checked}");
     let device =
         recipe.lines().find_map(|line| line.trim().strip_prefix("devicePath: ")).expect("it has one");

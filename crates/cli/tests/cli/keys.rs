@@ -107,7 +107,7 @@ fn examples_on_the_key_pages_pass_the_check() {
     let node = folder.path().join("node.toml");
     fs::write(&node, example("node")).expect("the folder is writable");
     let node = node.to_str().expect("the path is text");
-    assert!(printed(&["serve", node, "--check"]).starts_with("ok: 2 disks and 2 exports\n"));
+    assert!(printed(&["serve", node, "--check=file"]).starts_with("ok: 2 disks and 2 exports\n"));
 }
 
 #[test]

@@ -161,10 +161,10 @@ fn tls_is_configured_per_listener() {
     };
     let file = path.to_str().expect("the path is UTF-8");
     config("{ \"unix:nbd\" = \"off\" }");
-    let output = printed(&["serve", file, "--check"]);
+    let output = printed(&["serve", file, "--check=file"]);
     assert!(output.contains("  nbd+unix:///disk0?socket=nbd\n  nbds://127.0.0.1:10809/disk0\n"), "{output}");
     config("{ \"unix:nbt\" = \"off\" }");
-    let line = refused(&["serve", file, "--check"], 2);
+    let line = refused(&["serve", file, "--check=file"], 2);
     assert!(line.contains("`unix:nbt` is no address of `listen`; did you mean `unix:nbd`?"), "{line}");
 }
 
@@ -218,16 +218,16 @@ fn limits_are_checked_and_printed() {
     };
     let file = Path::to_str(&path).expect("the path is UTF-8");
     config("connections = 100\nin_flight_bytes_together = 67108864");
-    let output = printed(&["serve", file, "--check"]);
+    let output = printed(&["serve", file, "--check=file"]);
     assert!(
         output.contains("clients: at most 100 connections, 75 of them from one address; at most 64 MiB"),
         "{output}"
     );
     config("total_in_flight_bytes = 1048576");
-    let line = refused(&["serve", file, "--check"], 2);
+    let line = refused(&["serve", file, "--check=file"], 2);
     assert!(line.contains("limits.total_in_flight_bytes: 1048576 is outside 33554432 to"), "{line}");
     config("idle_ms = 0.0");
-    assert!(refused(&["serve", file, "--check"], 2).contains("limits.idle_ms: 0 is outside"));
+    assert!(refused(&["serve", file, "--check=file"], 2).contains("limits.idle_ms: 0 is outside"));
     let line = refused(&["serve"], 2);
     assert!(
         line.contains("headstack serve CONFIG.toml") && line.contains("--disk PATH --nbd ADDRESS"),

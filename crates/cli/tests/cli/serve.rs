@@ -30,7 +30,7 @@ fn invalid_serve_arguments_are_rejected_in_one_line() {
     for (args, reported) in [
         (&["serve"][..], "CONFIG.toml"),
         (&["serve", text(&file)], unknown.as_str()),
-        (&["serve", text(&file), "--check"], "did you mean `path`?"),
+        (&["serve", text(&file), "--check=file"], "did you mean `path`?"),
         (&["serve", "/nowhere/node.toml"], "/nowhere/node.toml"),
         (&["serve", "--disk", "memory:1M"], "--nbd ADDRESS"),
         (&["serve", "--disk", "memory:1000", "--nbd", "unix:x"], "multiple of 512"),
@@ -60,7 +60,8 @@ fn invalid_serve_arguments_are_rejected_in_one_line() {
             "--map b: the command line",
         ),
         (&["serve", "--disk", "memory:1M", "--map", text(&file), "--nbd", "unix:x"], "is no track map"),
-        (&["top", "127.0.0.1:1"], "127.0.0.1:1"),
+        (&["top", "127.0.0.1:1"], "127.0.0.1:1: no node answers there: "),
+        (&["top", "127.0.0.1"], "127.0.0.1: no port: write HOST:PORT"),
         (&["top"], "HOST:PORT"),
     ] {
         let line = refused(args, 2);
@@ -76,7 +77,8 @@ fn check_prints_the_plan_and_opens_nothing() {
                   [disk.streams]\ndispatch_set = 2\n\
                   [[export]]\ndisk = \"test\"\nallow = [\"10.0.0.0/8\", \"cert:viewer\"]\n[[export]]\ndisk = \"video\"\nname = \"old\"\nread_only = true\n";
     let file = node_file(&folder, config);
-    let reported = printed(&["serve", text(&file), "--check", "--set", "disk.streams.requests_per_turn=4"]);
+    let reported =
+        printed(&["serve", text(&file), "--check=file", "--set", "disk.streams.requests_per_turn=4"]);
     let lines = [
         "ok: 2 disks and 2 exports",
         "video: /nowhere/video; 8 MiB of stream memory, N 4",
@@ -236,9 +238,9 @@ fn infeasible_guarantee_is_rejected_with_the_reason() {
         node_file(&folder, &content)
     };
     let ability = "[disk.ability]\nbandwidth_bytes_per_s = 60000000\npositioning_ms = 10.0\n";
-    let without = refused(&["serve", text(&config("200.0", "")), "--check"], 2);
+    let without = refused(&["serve", text(&config("200.0", "")), "--check=file"], 2);
     assert!(without.contains("node.toml:6: export[0].guarantee: disk `disk0` has no `ability`"), "{without}");
-    let never = refused(&["serve", text(&config("9.0", ability)), "--check"], 2);
+    let never = refused(&["serve", text(&config("9.0", ability)), "--check=file"], 2);
     assert!(never.contains("it cannot be kept even once: "), "{never}");
     // One is served; a second would leave the disk no time for positioning.
     let shell = "mkfifo \"$0\"; (echo 'read 0 4k'; cat \"$0\" > /dev/null; echo quit) | qemu-io -f raw -r \"$HEADSTACK_URI\" > \"$0.one\" & \
@@ -255,4 +257,78 @@ fn infeasible_guarantee_is_rejected_with_the_reason() {
         "{}",
         done.err
     );
+}
+
+#[test]
+fn check_opens_what_the_node_would_open() {
+    let folder = folder();
+    let disk = folder.path().join("disk");
+    fs::File::create(&disk).and_then(|file| file.set_len(1 << 20)).expect("there is room");
+    let config = |more: &str| node_file(&folder, &format!("listen = [\"unix:x\"]\n{more}"));
+    let wrong = [
+        ("[[disk]]\npath = \"/nowhere/disk\"\n", "/nowhere/disk: No such file"),
+        (
+            "[tls]\ncertificate = \"/nowhere/c\"\nkey = \"k\"\n[[disk]]\nram_bytes = 4096\n",
+            "tls.certificate: /nowhere/c",
+        ),
+        ("metrics = \"-inf.0.1:20831\"\n[[disk]]\nram_bytes = 4096\n", "metrics -inf.0.1:20831: "),
+        ("[[disk]]\nram_bytes = 4096\nmap = \"/nowhere/map\"\n", "/nowhere/map"),
+        ("[[disk]]\nemulate = \"wd800jj\"\n", "did you mean `wd800jd`?"),
+    ];
+    for (text_of, error) in wrong {
+        let file = config(text_of);
+        let said = refused(&["serve", text(&file), "--check"], 2);
+        assert!(said.contains(error), "{text_of}: {said}");
+        assert!(printed(&["serve", text(&file), "--check=file"]).starts_with("ok: 1 disk"), "{text_of}");
+    }
+    let both = [
+        ("[[disk]]\npath = \"memory:1G\"\n", "a disk in memory is `ram_bytes = BYTES`"),
+        ("[[disk]]\nram_bytes = 1125899906842624\n", "1 PiB of memory cannot be held"),
+        (
+            "[[disk]]\nram_bytes = 4096\n[[export]]\ndisk = \"disk0\"\nguarantee = { rate_bytes_per_s = 1, response_ms = inf }\n",
+            "guarantee.response_ms: inf is outside 0 (not included) to 86400000",
+        ),
+    ];
+    for (text_of, error) in both {
+        let said = refused(&["serve", text(&config(text_of)), "--check=file"], 2);
+        assert!(said.contains(error), "{text_of}: {said}");
+    }
+    let file = config(&format!("[[disk]]\npath = \"{}\"\n", disk.display()));
+    assert!(!printed(&["serve", text(&file), "--check"]).contains("not opened"));
+    let held = fs::File::open(&disk).expect("it is there");
+    // The system may release the lock of the process before some moments after its end.
+    held.lock().expect("it is free soon");
+    let said = printed(&["serve", text(&file), "--check"]);
+    assert!(said.contains("  not opened: ") && said.contains(" has it as a disk"), "{said}");
+}
+
+#[test]
+fn disk_can_be_emulated_as_soon_as_a_node_has_ended() {
+    let folder = folder();
+    let disk = folder.path().join("disk");
+    let made = headstack(&["emulate", "wd800jd", "--data", text(&disk), "--", "true"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    for _ in 0..3 {
+        let served = headstack(&["serve", "--disk", text(&disk), "--", "true"]);
+        assert_eq!(served.code, 0, "{}", served.err);
+        // The file's mark is not a part of the disk.
+        assert!(served.err.contains("; 80.0 GB; "), "{}", served.err);
+        let emulated = headstack(&["emulate", "wd800jd", "--data", text(&disk), "--", "true"]);
+        assert_eq!(emulated.code, 0, "{}", emulated.err);
+    }
+}
+
+#[test]
+fn too_few_open_files_are_reported_at_the_start() {
+    let serve = |limit: u32| {
+        let shell = format!("ulimit -n {limit}; exec \"$0\" serve --disk memory:8M -- true");
+        let output =
+            std::process::Command::new("sh").args(["-c", &shell, env!("CARGO_BIN_EXE_headstack")]).output();
+        let output = output.expect("sh runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = serve(24);
+    assert!(code == Some(2) && said.contains("the limit of open files is 24, and more than "), "{said}");
+    let (code, said) = serve(200);
+    assert!(code == Some(0) && said.contains("the limit of open files is 200: at most "), "{said}");
 }

@@ -37,7 +37,7 @@ impl Store {
     /// disk. A file of exactly this size without a mark, as an image of a real disk, gets one; the second result says whether it
     /// did.
     ///
-    /// *Errors:* the file cannot be opened or created, or another program uses it as a store; it has another disk's data, or none
+    /// *Errors:* the file cannot be opened or created, or another program uses it as a store ([`io::ErrorKind::ResourceBusy`]); it has another disk's data, or none
     /// of any disk.
     pub fn file(path: &Path, bytes: u64, owner: &str) -> io::Result<(Store, bool)> {
         let mut options = OpenOptions::new();
@@ -46,7 +46,8 @@ impl Store {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
         }
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        file.try_lock().map_err(|_| io::Error::other("another program keeps a disk in it"))?;
+        let in_use = || io::Error::new(io::ErrorKind::ResourceBusy, "another program keeps a disk in it");
+        file.try_lock().map_err(|_| in_use())?;
         let mut mark = Mark { owner: owner.to_string(), bytes, table: 0 };
         let held = file.metadata()?.len();
         let unmarked = match Mark::read_from(&file, held)? {

@@ -2,9 +2,9 @@
 
 use super::spec::{AbilitySpec, DiskSpec, ExportSpec, NodeSpec, RULES};
 use crate::service::hosts::with_host;
-use crate::units::memory;
+use crate::units;
 use headstack_host::node::Opening;
-use headstack_host::{Address, Rules, TlsSettings, TlsUse};
+use headstack_host::{Address, Rules, TlsSettings, TlsUse, memory};
 use headstack_model::Nanos;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_nbd::Allow;
@@ -78,7 +78,7 @@ impl fmt::Display for Source {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Path { path, .. } => write!(to, "{}", path.display()),
-            Source::Ram(bytes) => write!(to, "{} of memory", memory(*bytes)),
+            Source::Ram(bytes) => write!(to, "{} of memory", units::memory(*bytes)),
             Source::Emulated { drive, data: None, .. } => write!(to, "{drive}, emulated, data in memory"),
             Source::Emulated { drive, data: Some(data), .. } => {
                 write!(to, "{drive}, emulated, data in {}", data.display())
@@ -172,13 +172,26 @@ fn disk(at: usize, spec: &DiskSpec) -> Result<DiskPlan, Fault> {
     let key = |key: &str| format!("disk[{at}].{key}");
     let source = match (&spec.path, &spec.emulate, spec.ram_bytes) {
         (Some(path), None, None) => {
+            if let Some(size) = path.to_str().and_then(|path| path.strip_prefix("memory:")) {
+                let message = format!(
+                    "a disk in memory is `ram_bytes = BYTES`; `memory:{size}` is for --disk on the command line"
+                );
+                return Err(Fault::new(key("path"), message));
+            }
             let DiskSpec { read_only, buffered, threads, .. } = *spec;
             Source::Path { path: path.clone(), opening: Opening { read_only, buffered, threads } }
         }
         (None, Some(drive), None) => {
             Source::Emulated { drive: drive.clone(), data: spec.data.clone(), speed: spec.speed }
         }
-        (None, None, Some(bytes)) => Source::Ram(bytes),
+        (None, None, Some(bytes)) => match memory::allowed().filter(|allowed| bytes > *allowed) {
+            Some(allowed) => {
+                let (bytes, allowed) = (units::memory(bytes), units::memory(allowed));
+                let message = format!("{bytes} of memory cannot be held: this process may use {allowed}");
+                return Err(Fault::new(key("ram_bytes"), message));
+            }
+            None => Source::Ram(bytes),
+        },
         _ => {
             return Err(Fault::new(
                 format!("disk[{at}]"),
@@ -241,6 +254,9 @@ fn of_disk(spec: AbilitySpec, streams: &Config) -> Ability {
     Ability { bandwidth: bandwidth_bytes_per_s, positioning, memory: streams.memory_bytes, share }
 }
 
+/// Longest response time of a guarantee in ms: a day.
+const DAY_MS: f64 = 86_400_000.0;
+
 fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, Fault> {
     if specs.is_empty() {
         let each = disks.iter().enumerate();
@@ -264,6 +280,10 @@ fn exports(specs: &[ExportSpec], disks: &[DiskPlan]) -> Result<Vec<ExportPlan>, 
         };
         if let Some(guarantee) = spec.guarantee {
             let wrong = |message| Fault::new(format!("export[{at}].guarantee"), message);
+            if !(guarantee.response_ms > 0.0 && guarantee.response_ms <= DAY_MS) {
+                let message = format!("{} is outside 0 (not included) to {DAY_MS}", guarantee.response_ms);
+                return Err(Fault::new(format!("export[{at}].guarantee.response_ms"), message));
+            }
             let ability = disks[number].ability;
             let ability = ability
                 .ok_or_else(|| wrong(format!("disk `{}` has no `ability` to hold it against", spec.disk)))?;

@@ -210,7 +210,9 @@ impl Backend {
     }
 
     /// Refuses a disk with a reserved region if no rearranger uses it: what was written to copies would be missing.
-    pub(super) fn refuse_unused_region(&self) -> io::Result<()> {
+    ///
+    /// *Errors:* it has one, or it cannot be read.
+    pub fn refuse_unused_region(&self) -> io::Result<()> {
         let wrong = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         if self.visible_bytes.is_some() {
             return Ok(());

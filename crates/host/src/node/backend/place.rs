@@ -1,6 +1,7 @@
 //! A block device or a file as a disk: how it is opened, and all operations except transfers.
 
 use super::Opening;
+use crate::disk::stored_disk_bytes;
 use crate::node::bytes::pages;
 use crate::node::messages::Shape;
 use crate::{BlockError, StatusExtent};
@@ -211,6 +212,8 @@ fn is_protected(number: u64) -> bool {
 
 fn shape(file: &File, is_device: bool, read_only: bool) -> io::Result<Shape> {
     let bytes = rustix::fs::seek(file, SeekFrom::End(0))?;
+    // What follows an emulated disk's data in its file is not part of the disk.
+    let bytes = if is_device { bytes } else { stored_disk_bytes(file, bytes)? };
     let block_bytes = if is_device { ioctl_blksszget(file)? } else { BLOCKS[0] };
     if bytes == 0 || !bytes.is_multiple_of(u64::from(block_bytes)) {
         return Err(wrong(&format!("it has {bytes} bytes, where blocks of {block_bytes} are served")));
