@@ -1,5 +1,5 @@
-//! Handles Ctrl-C and SIGTERM while a command computes. The first signal requests a stop, so that the command prints what it has measured.
-//! The second ends the process at once. Neither leaves a temporary file.
+//! Handles signals while a command computes. The first SIGINT, SIGTERM or SIGHUP requests a stop, so that the command prints what it has
+//! measured. The second, and each SIGQUIT, ends the process at once. None leaves a temporary file.
 
 #![allow(
     clippy::disallowed_methods,
@@ -11,15 +11,26 @@ use crate::failure::{self, Failure};
 use crate::service::events::unless_ignored;
 use crate::signal::Signal;
 use crate::temporary;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+/// The signals that end a process and that it can handle.
+const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+
+/// Whether a signal has requested the end of a command that computes.
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal has requested the end of a command that computes.
+pub(crate) fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}
 
 /// Whether a stop was requested. Clones share the state.
 #[derive(Clone, Debug, Default)]
@@ -29,15 +40,19 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Begins to watch for SIGINT and SIGTERM, unless the process ignores them.
+    /// Begins to watch for the signals that end a process, except for those that it ignores.
     pub(crate) fn watch() -> Result<Interrupt, Failure> {
         let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
         let interrupt = Interrupt::default();
         let first = Arc::clone(&interrupt.first);
-        let mut signals = Signals::new(unless_ignored(&[SIGINT, SIGTERM])).map_err(fault)?;
+        let mut signals = Signals::new(unless_ignored(&ENDING)).map_err(fault)?;
         let watch = move || {
             for signal in signals.forever() {
-                if first.swap(signal, Ordering::Relaxed) != 0 {
+                let before = first.swap(signal, Ordering::Relaxed);
+                REQUESTED.store(true, Ordering::Relaxed);
+                // A closing terminal sends SIGHUP more than once.
+                let is_repeated = before != 0 && (before, signal) != (SIGHUP, SIGHUP);
+                if is_repeated || signal == SIGQUIT {
                     end_at_once(Signal(signal));
                 }
             }
@@ -52,11 +67,11 @@ impl Interrupt {
     }
 }
 
-/// For commands without partial results: at the first SIGINT, SIGTERM or SIGHUP that the process does not ignore, removes its temporary
+/// For commands without partial results: at the first signal to end that the process does not ignore, removes its temporary
 /// files and ends it.
 pub(crate) fn end_at_first_signal() -> Result<(), Failure> {
     let fault = |error| Failure::Input(format!("signals cannot be watched: {error}"));
-    let mut signals = Signals::new(unless_ignored(&[SIGINT, SIGTERM, SIGHUP])).map_err(fault)?;
+    let mut signals = Signals::new(unless_ignored(&ENDING)).map_err(fault)?;
     let watch = move || {
         if let Some(signal) = signals.forever().next().map(Signal) {
             failure::print_line(&Failure::StoppedWithoutResult(signal).to_string());

@@ -13,13 +13,13 @@ fn is_command(letter: char) -> bool {
     letter.is_control() && letter != '\n' && letter != '\t' || turns
 }
 
-/// A text with terminal commands escaped: `\u{1b}` in place of ESC.
+/// A text with terminal commands escaped: `\u001b` in place of ESC, as in JSON, so that a JSON document stays one.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_command) {
         return Cow::Borrowed(text);
     }
     let shown = |letter: char| {
-        if is_command(letter) { letter.escape_default().to_string() } else { letter.to_string() }
+        if is_command(letter) { format!("\\u{:04x}", u32::from(letter)) } else { letter.to_string() }
     };
     text.chars().map(shown).collect::<String>().into()
 }
@@ -135,13 +135,13 @@ mod tests {
 
     #[test]
     fn terminal_control_characters_are_escaped() {
-        assert_eq!(plain("a\u{1b}]0;owned\u{7}b\r"), "a\\u{1b}]0;owned\\u{7}b\\r");
-        assert_eq!(plain("\u{9b}31m\u{202e}x"), "\\u{9b}31m\\u{202e}x");
+        assert_eq!(plain("a\u{1b}]0;owned\u{7}b\r"), "a\\u001b]0;owned\\u0007b\\u000d");
+        assert_eq!(plain("\u{9b}31m\u{202e}x"), "\\u009b31m\\u202ex");
         assert_eq!(plain("Größe ☃\n\tnext"), "Größe ☃\n\tnext");
         let mut out = Plain(Vec::new(), Letters::Unicode);
         out.write_all("title\n\u{1b}[2J".as_bytes()).expect("memory takes it");
         out.write_all(b"\xff\x1b[").expect("memory takes it");
-        assert_eq!(out.0, b"title\n\\u{1b}[2J\xff?[");
+        assert_eq!(out.0, b"title\n\\u001b[2J\xff?[");
     }
 
     #[test]

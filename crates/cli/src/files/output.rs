@@ -1,11 +1,15 @@
 //! Files that are written whole or not at all, or standard output instead.
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::temporary::Listed;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Writes a file whole or not at all: to a temporary file, then renamed.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
@@ -34,7 +38,6 @@ impl NewFile {
     }
 
     fn create(path: &Path, follows_links: bool) -> Result<NewFile, Failure> {
-        use std::os::unix::fs::FileTypeExt;
         if is_standard(path) {
             return Err(Failure::Input(
                 "-: only --json, --requests and traces go to standard output; a file of that name is ./-"
@@ -101,7 +104,7 @@ impl NewFile {
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let fault = |error: io::Error| Failure::Input(format!("{}: {error}", self.path.display()));
         if self.is_special {
-            let mut to = fs::File::options().append(true).open(&self.path).map_err(fault)?;
+            let mut to = open_special(&self.path).map_err(fault)?;
             return io::copy(&mut self.beside.reopen().map_err(fault)?, &mut to).map(|_| ()).map_err(fault);
         }
         self.beside.persist(&self.end).map_err(|error| fault(error.error))?;
@@ -109,13 +112,40 @@ impl NewFile {
     }
 }
 
+// The file without its name, because the errors of the named one have the temporary name.
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.beside.write(bytes)
+        self.beside.as_file_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.beside.flush()
+        self.beside.as_file_mut().flush()
+    }
+}
+
+/// Opens a device or a pipe to append to it. Waits for the reader of a named pipe until a signal asks for the end.
+fn open_special(path: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.append(true);
+    if !fs::metadata(path)?.file_type().is_fifo() {
+        return options.open(path);
+    }
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    loop {
+        match options.open(path) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
+                if interrupt::is_requested() {
+                    return Err(io::Error::new(io::ErrorKind::Interrupted, "nobody reads the pipe"));
+                }
+                #[allow(clippy::disallowed_methods, reason = "no event reports that a pipe has a reader")]
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => {
+                let file = opened?;
+                fcntl_setfl(&file, fcntl_getfl(&file)? & !OFlags::NONBLOCK)?;
+                return Ok(file);
+            }
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(folder: &Path, args: &[&str]) -> Running {
         let mut command = Command::new("env");
-        command.args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_headstack")]).args(args);
+        command.args(["--default-signal=INT,TERM,HUP,QUIT", env!("CARGO_BIN_EXE_headstack")]).args(args);
         command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("the command starts") }
     }
@@ -106,7 +106,7 @@ fn temporary_bytes(folder: &Path) -> u64 {
 
 #[test]
 fn interrupted_sim_writes_its_partial_results() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let folder = folder();
         let job = long_job(folder.path());
         let files = ["--requests", "r.csv", "--json", "out.json", "--report", "out.html"];
@@ -242,4 +242,30 @@ fn interrupted_reproduce_marks_rows_not_run_in_json() {
     assert_eq!((&found["study"], &found["partial"]), (&"streams".into(), &true.into()));
     let rows = found["rows"].as_array().expect("it is a list");
     assert!(rows.len() > 10 && rows.iter().all(|row| row["verdict"] == "not run" && row["ours"].is_null()));
+}
+
+#[test]
+fn quit_signal_ends_a_run_at_once_and_leaves_no_file() {
+    let folder = folder();
+    let job = long_job(folder.path());
+    let files = ["--requests", "r.csv", "--json", "out.json"];
+    let running = Running::start(folder.path(), &[&["sim", "atlas-10k", &job], &files[..]].concat());
+    wait_until("requests are written", || temporary_bytes(folder.path()) > 1 << 20);
+    let (code, out, _) = running.stopped_by("QUIT");
+    assert_eq!((code, out.as_str()), (131, ""));
+    assert_eq!(names(folder.path()), ["long.fio"]);
+}
+
+#[test]
+fn first_signal_ends_a_run_that_waits_for_the_reader_of_a_pipe() {
+    let folder = folder();
+    fs::write(folder.path().join("short.fio"), "[load]\nrw=randread\nsize=1m\n")
+        .expect("the folder is writable");
+    let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let running = Running::start(folder.path(), &["sim", "atlas-10k", "short.fio", "--json", "pipe"]);
+    running.handles_signals();
+    let (code, _, err) = running.stopped_by("TERM");
+    assert!(code != 0 && err.contains("pipe: nobody reads the pipe") || code == 143, "{code}: {err}");
+    assert_eq!(names(folder.path()), ["pipe", "short.fio"]);
 }
