@@ -13,6 +13,7 @@ mod drive;
 mod emulate;
 mod explore;
 mod failure;
+mod fault;
 mod file_keys;
 mod files;
 mod interrupt;
@@ -70,6 +71,7 @@ enum Command {
     Drive(drive::Command),
     Emulate(emulate::Emulate),
     Explore(explore::Explore),
+    Fault(fault::SetFault),
     Keys(file_keys::FileKeys),
     #[command(subcommand)]
     Layout(layout::Command),
@@ -98,7 +100,11 @@ impl Command {
     /// Whether a signal ends the command at once. The others report what they have by then, or end what they serve.
     fn ends_at_first_signal(&self) -> bool {
         match self {
-            Command::Drive(_) | Command::Rig(_) | Command::Stripe(_) | Command::Trace(_) => true,
+            Command::Drive(_)
+            | Command::Fault(_)
+            | Command::Rig(_)
+            | Command::Stripe(_)
+            | Command::Trace(_) => true,
             Command::Layout(command) => command.ends_at_first_signal(),
             Command::Rearrange(command) => command.ends_at_first_signal(),
             _ => false,
@@ -114,6 +120,7 @@ impl Command {
             Command::Drive(command) => command.run(out),
             Command::Emulate(command) => command.run(out),
             Command::Explore(command) => command.run(out),
+            Command::Fault(command) => command.run(out),
             Command::Keys(command) => command.run(out),
             Command::Layout(command) => command.run(out),
             Command::Man(command) => command.run(Cli::command(), out),

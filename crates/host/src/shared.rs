@@ -253,6 +253,15 @@ impl DiskHandle {
         look(&state.served.emulator, now, dropped)
     }
 
+    /// Calls `change` with the faults that a test has set, and the emulator's places of blocks.
+    ///
+    /// *Errors:* those of `change`.
+    pub fn change_faults<R>(&self, change: impl FnOnce(&mut Emulator) -> R) -> R {
+        let result = change(&mut self.0.lock().served.emulator);
+        self.0.wake();
+        result
+    }
+
     /// Lateness of the answers so far.
     pub fn lateness(&self) -> Lateness {
         self.0.lateness().clone()

@@ -1,8 +1,9 @@
 //! `--fault`: faults of the disks.
 
 use super::plan::Plan;
+use super::rule;
 use crate::failure::Failure;
-use headstack_host::disk::EmulatorFaults;
+use headstack_host::disk::{Emulator, EmulatorFaults};
 use headstack_model::spec::{SlowPeriodSpec, SpecError, did_you_mean};
 use headstack_model::{Instant, Lbn, Nanos};
 use headstack_sim::{Engine, Fault as DriveFault};
@@ -22,6 +23,8 @@ enum What {
     /// FLUSH and FUA are acknowledged and ignored.
     IgnoreFlush,
     Drive(DriveFault),
+    /// Reads under a head fail.
+    Head(u32),
 }
 
 /// The name of each fault, and its syntax.
@@ -29,7 +32,7 @@ const FORMS: [(&str, &str); 8] = [
     ("power-cut", "power-cut@TIME"),
     ("ignore-flush", "ignore-flush"),
     ("dead", "dead@TIME"),
-    ("medium-error", "medium-error@LBN[+COUNT]"),
+    ("medium-error", "medium-error@LBN[+COUNT] or medium-error@head=N"),
     ("slow", "slow@LBN[+COUNT]:TURNS"),
     ("slow-drive", "slow-drive@TIME+LENGTH:SHARE%:DELAY or slow-drive@{KEY = VALUE, …}"),
     ("stalls", "stalls@{mean_gap_s = SECONDS, mean_stall_ms = MS}"),
@@ -71,6 +74,9 @@ impl FromStr for What {
             ("dead", Some(value)) => {
                 let from = time(value)?;
                 Ok(What::Drive(DriveFault::Dead { from, timeout: Nanos::ZERO }))
+            }
+            ("medium-error", Some(value)) if value.starts_with("head=") => {
+                Ok(What::Head(number(&value["head=".len()..])?))
             }
             ("medium-error", Some(value)) => {
                 let (start, end) = blocks(value)?;
@@ -199,6 +205,21 @@ impl Faults<'_> {
         EmulatorFaults { power_cut: self.power_cut(), ignore_flush: self.0.iter().any(lies) }
     }
 
+    /// Sets the faults that are rules in front of the model.
+    ///
+    /// *Errors:* a head that a drive does not have; a drive that is not a volume by itself.
+    pub(super) fn set_rules(&self, plan: &Plan, emulator: &mut Emulator) -> Result<(), Failure> {
+        for (volume, name) in drives(plan).iter().enumerate() {
+            for fault in self.0.iter().filter(|fault| fault.is_of_one(std::slice::from_ref(name))) {
+                if let What::Head(head) = fault.what {
+                    let set = rule::fail_head(emulator, volume as u32, head);
+                    set.map_err(|error| Failure::Input(format!("--fault: {name}: {error}")))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Injects the faults into the drives of a disk.
     ///
     /// *Errors:* blocks or turns that a drive does not have.
@@ -206,6 +227,11 @@ impl Faults<'_> {
         for (number, name) in drives(plan).iter().enumerate() {
             for fault in self.0.iter().filter(|fault| fault.is_of_one(std::slice::from_ref(name))) {
                 if let What::Drive(fault) = fault.what {
+                    if matches!(fault, DriveFault::Dead { .. }) && plan.is_array() {
+                        return Err(Failure::Input(format!(
+                            "--fault dead: {name} is a drive of an array, which does not change to degraded mode while it runs; begin with it failed: --set 'array.failed=[\"{name}\"]'"
+                        )));
+                    }
                     let reported = engine.inject(number, fault);
                     reported.map_err(|error| Failure::Input(format!("--fault: {name}: {error}")))?;
                 }
@@ -250,6 +276,7 @@ mod tests {
         );
         let dead = What::Drive(DriveFault::Dead { from: seconds(3), timeout: Nanos::ZERO });
         assert_eq!(fault("sda:dead@3s"), Fault { drive: Some("sda".to_string()), what: dead });
+        assert_eq!(fault("sdb:medium-error@head=2").what, What::Head(2));
         let medium = DriveFault::Medium { start: Lbn(7), end: Lbn(8), turns: None, stays: false };
         assert_eq!(fault("medium-error@7").what, What::Drive(medium));
         let slow = DriveFault::Slow { start: Lbn(7), end: Lbn(17), turns: 4 };
@@ -286,6 +313,7 @@ mod tests {
         assert!(error("power-cut@soon").contains("such as 30s"));
         assert!(error("power-cut@0s").contains("a time after 0s"));
         assert_eq!(error("sda:power-cut@3s"), "the power goes for all disks at once");
+        assert!(error("medium-error@head=two").contains("`two` is no whole number"));
         assert!(error("medium-error@-7").contains("`-7` is no whole number"));
         assert!(error("medium-error@18446744073709551615").contains("beyond block 2^64"));
         assert!(error("slow@7:many").contains("`many`"));

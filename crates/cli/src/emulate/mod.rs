@@ -1,11 +1,13 @@
 //! `headstack emulate`: disks in real time, for any program.
 
 mod check;
+mod control;
 mod data;
 mod fault;
 mod live;
 mod metrics;
 mod plan;
+mod rule;
 mod running;
 pub(crate) mod single;
 mod summary;
@@ -21,6 +23,7 @@ use crate::service::{interval, own_socket};
 use crate::sim::setup::RigArgs;
 use crate::units::parse_bytes;
 use check::CheckArgs;
+use control::Control;
 use data::Data;
 pub(crate) use data::stored_zones;
 use fault::{Fault, Faults};
@@ -79,6 +82,9 @@ pub(crate) struct Emulate {
     /// HOST is 127.0.0.1.
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
+    /// Take commands at this Unix socket that set and clear faults while the disks run; see `headstack fault`.
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
     #[command(flatten)]
     log: LogArgs,
     /// Run this command while the disks are served (its environment has HEADSTACK_URI and HEADSTACK_FILE), and end
@@ -133,9 +139,11 @@ impl Emulate {
             let began = ProcessorTime::now();
             let running = self.start(&ways, &|| events.asked().is_some())?;
             let endpoint = self.metrics.as_ref().map(|address| serve_pages(address, &running)).transpose()?;
+            let control = self.control.as_deref().map(|path| Control::start(path, running.handles()));
+            let control = control.transpose()?;
             let live = self.stats.map(|interval| Live::new(interval, running.handles()));
             events.power_cut_at(running.power_cut());
-            Ok(Emulation { running, endpoint, live, began })
+            Ok(Emulation { running, endpoint, control, live, began })
         })
     }
 
@@ -169,6 +177,7 @@ fn serve_pages(address: &str, running: &Running) -> Result<Endpoint, Failure> {
 struct Emulation {
     running: Running,
     endpoint: Option<Endpoint>,
+    control: Option<Control>,
     live: Option<Live>,
     began: Option<ProcessorTime>,
 }
@@ -202,7 +211,7 @@ impl Daemon for Emulation {
     }
 
     fn end(self) -> (Result<(), Failure>, impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-        drop(self.endpoint);
+        drop((self.endpoint, self.control));
         let (ended, snapshots) = self.running.end();
         let stolen = self.began.and_then(ProcessorTime::stolen_share);
         (ended, move |out: &mut dyn Write| summary::print(&snapshots, stolen, out))

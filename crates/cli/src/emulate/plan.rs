@@ -23,6 +23,11 @@ impl Plan {
         self.rig.as_ref().is_some_and(|rig| rig.resolved().rearrange.is_some())
     }
 
+    /// Whether its volumes are those of arrays.
+    pub(super) fn is_array(&self) -> bool {
+        self.rig.as_ref().is_some_and(|rig| !rig.resolved().array.is_empty())
+    }
+
     /// The disk to which each volume's data belong: the drive, or the drives of an array.
     pub(super) fn owners(&self) -> Vec<String> {
         let Some(rig) = &self.rig else { return vec![NULL.to_string(); self.volumes.len()] };
@@ -80,6 +85,10 @@ fn null(bytes: u64) -> Result<Plan, Failure> {
     let sector_bytes = 512;
     if !bytes.is_multiple_of(u64::from(sector_bytes)) {
         return Err(Failure::Input(format!("--size {bytes}: must be a multiple of {sector_bytes} bytes")));
+    }
+    if i64::try_from(bytes).is_err() {
+        let most = i64::MAX as u64 / u64::from(sector_bytes) * u64::from(sector_bytes);
+        return Err(Failure::Input(format!("--size {bytes}: is outside {sector_bytes} to {most} bytes")));
     }
     let info = VolumeInfo {
         name: "disk0".to_string(),

@@ -244,6 +244,7 @@ pub(super) fn emulator(
     let mut emulator = emulator.map_err(|name| {
         Failure::Input(format!("--fault power-cut: the model does not tell what is on the media of {name}"))
     })?;
+    faults.set_rules(plan, &mut emulator)?;
     emulator.keep_copies(options.forget_copies).map_err(|(number, error)| {
         let place = &places[number];
         Failure::Input(format!("--data {place}: {error}: start with --forget-copies to begin without copies"))

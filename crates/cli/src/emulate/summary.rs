@@ -16,7 +16,7 @@ pub(super) fn print(snapshots: &[Snapshot], stolen: Option<f64>, out: &mut dyn W
             line("volume", volume.name.clone())?;
             line("requests", requests(&volume.books))?;
             if volume.books.all().done > 0 {
-                line("throughput", throughput(&volume.books, snapshot.at.as_secs()))?;
+                line("throughput", throughput(&volume.books))?;
                 line("response", response(&volume.books))?;
             }
             if let Some(view) = &volume.copies {
@@ -42,8 +42,9 @@ fn copied(view: &RearrangeView) -> String {
     )
 }
 
-fn throughput(books: &Books, seconds: f64) -> String {
-    let all = books.all();
+/// The rates from the first request to the last: not while no client was there.
+fn throughput(books: &Books) -> String {
+    let (all, seconds) = (books.all(), books.span().as_ms() / 1e3);
     let (rate, mb_s) = (ratio(all.done as f64, seconds), ratio(all.bytes as f64 / 1e6, seconds));
     format!("{} IOPS, {} MB/s over {} s of the disk's time", figure(rate), figure(mb_s), figure(seconds))
 }

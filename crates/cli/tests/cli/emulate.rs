@@ -28,6 +28,15 @@ fn invalid_emulate_arguments_are_rejected_in_one_line() {
         (&["emulate", drive, "--nbd", "unix:x", "--set", "drive.queue.dept=3"], "did you mean"),
         (&["emulate", drive, "--nbd", "unix:x", "--size", "1G"], "for the disk `null`"),
         (&["emulate", "null", "--nbd", "unix:x", "--size", "1000"], "multiple of 512"),
+        (
+            &["emulate", "null", "--nbd", "unix:x", "--size", "9E"],
+            "is outside 512 to 9223372036854775296 bytes",
+        ),
+        (
+            &["emulate", "raid5", "--nbd", "unix:x", "--fault", "data0:dead@1s"],
+            "begin with it failed: --set 'array.failed=[\"data0\"]'",
+        ),
+        (&["emulate", "wd800jd", "--nbd", "unix:x", "--control", "/nowhere/x"], "--control /nowhere/x"),
         (&["emulate", drive, "--nbd", "unix:x", "--speed", "0"], "0.001 to 5000"),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "power-cut"], "power-cut@TIME"),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "ignore-flsh"], "did you mean `ignore-flush`?"),
@@ -37,6 +46,11 @@ fn invalid_emulate_arguments_are_rejected_in_one_line() {
             "no drive is called `disk2`",
         ),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "slow@99999999999:2"], "outside the drive's"),
+        (&["emulate", drive, "--nbd", "unix:x", "--fault", "medium-error@head=99"], "it has no head 99"),
+        (
+            &["emulate", "raid5", "--nbd", "unix:x", "--fault", "data0:medium-error@head=1"],
+            "it is no single drive",
+        ),
         (&["emulate", drive, "--nbd", "unix:x", "--data", "/nowhere/disk"], "/nowhere/disk"),
         (&["emulate", drive, "--nbd", "unix:x", "--stats=1ms"], "50ms"),
         (&["emulate", drive, "--nbd", "unix:x", "--metrics", "nowhere"], "--metrics nowhere"),
@@ -187,8 +201,11 @@ fn metrics_report_the_state_of_every_disk() {
     let address = line.trim().trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_string();
     let answer = fetch(&address, "/metrics");
     let (head, text) = answer.split_once("\r\n\r\n").expect("it has a head");
-    assert!(head.starts_with("HTTP/1.1 200") && head.contains("openmetrics-text"), "{head}");
-    assert!(text.trim_end().ends_with("# EOF"), "{text}");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
+    assert!(
+        text.contains("\n# TYPE headstack_operations_total counter\n") && !text.contains("# EOF"),
+        "{text}"
+    );
     assert_eq!(value(text, "headstack_queue_depth{disk=\"disk0\",drive=\"0\"}"), 1.0);
     assert_eq!(value(text, "headstack_arm{disk=\"disk0\",drive=\"0\",work=\"idle\"}"), 1.0);
     assert_eq!(value(text, "headstack_powered{disk=\"disk1\"}"), 1.0);

@@ -52,6 +52,7 @@ impl Emulator {
         command.arg("emulate").args(setup.rig.split(' ')).args(["--speed", setup.speed, "--data"]);
         command.arg(setup.data.unwrap_or(Path::new("memory")));
         command.arg("--nbd").arg(format!("unix:{}", text(&folder.path().join("socket"))));
+        command.arg("--control").arg(folder.path().join("control"));
         if setup.mounted {
             command.arg("--mount").arg(&mount);
         }
@@ -67,6 +68,15 @@ impl Emulator {
         let mut emulator = Emulator { child, folder, mounted: setup.mounted };
         wait_for(&format!("the emulator ({}) answers", setup.rig), || emulator.answers().then_some(()));
         emulator
+    }
+
+    /// What `headstack fault` prints for a command to this emulator, or its error.
+    pub(crate) fn fault(&self, command: &str) -> Result<String, String> {
+        let mut fault = Command::new(env!("CARGO_BIN_EXE_headstack"));
+        fault.arg("fault").arg(self.folder.path().join("control")).args(command.split(' '));
+        let output = fault.output().expect("the command runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text").trim_end().to_string();
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
     }
 
     /// Whether its socket and, if it has one, its mount are usable. Panics if the emulator has ended.

@@ -42,3 +42,47 @@ fn fault_of_one_drive_does_not_affect_another() {
     let emulator = emulator("node", "data1:medium-error@0+1000");
     assert!(emulator.client().read(0, 4096).is_ok(), "the first disk is data0");
 }
+
+#[test]
+fn faults_are_set_and_cleared_while_the_disk_runs() {
+    let emulator = Emulator::start(&Setup { rig: "wd800jd", ..Setup::default() });
+    let mut client = emulator.client();
+    client.write(0, &[7; 4096], true).expect("no fault is set");
+    assert_eq!(emulator.fault("fail writes blocks=0+8"), Ok("ok: fault 1".to_string()));
+    assert!(client.write(0, &[8; 4096], true).is_err() && client.write(1 << 20, &[8; 4096], true).is_ok());
+    assert_eq!(client.read(0, 4096).expect("only writes fail"), [7; 4096]);
+    assert_eq!(emulator.fault("fail reads nth=2"), Ok("ok: fault 2".to_string()));
+    assert!(client.read(0, 4096).is_ok() && client.read(0, 4096).is_err() && client.read(0, 4096).is_ok());
+    assert_eq!(emulator.fault("list"), Ok("ok: 1 fail writes disk=disk0 blocks=0+8".to_string()));
+    assert_eq!(emulator.fault("gone"), Ok("ok: fault 3".to_string()));
+    assert!(client.read(0, 4096).is_err());
+    assert_eq!(emulator.fault("back"), Ok("ok: back".to_string()));
+    assert_eq!(client.read(0, 4096).expect("it is back"), [7; 4096]);
+    assert_eq!(emulator.fault("corrupt reads blocks=1"), Ok("ok: fault 4".to_string()));
+    let mut expected = [7; 4096];
+    expected[512] = 6;
+    assert_eq!(client.read(0, 4096).expect("it is silent"), expected);
+    assert_eq!(emulator.fault("clear"), Ok("ok: 2 cleared".to_string()));
+    assert!(client.write(0, &[8; 4096], true).is_ok());
+    assert_eq!(emulator.fault("list"), Ok("ok: none".to_string()));
+    for (command, error) in [
+        ("fial writes", "did you mean `fail`?"),
+        ("fail head=99", "disk0: it has no head 99"),
+        ("fail disk=dsk0", "did you mean `disk0`?"),
+        ("fail blocks=999999999999", "are outside its 0 to 156301488"),
+        ("clear 9", "there is no fault 9"),
+        ("back", "no such disk is gone"),
+    ] {
+        let said = emulator.fault(command).expect_err("it is refused");
+        assert!(said.contains(error), "{command}: {said}");
+    }
+}
+
+#[test]
+fn reads_under_a_failed_head_fail() {
+    let emulator = emulator("wd800jd", "medium-error@head=0");
+    let mut client = emulator.client();
+    let failed = (0..40_u64).filter(|step| client.read(step * 1_900_000_768, 4096).is_err()).count();
+    assert!((1..39).contains(&failed), "{failed} of 40");
+    client.write(0, &[1; 4096], false).expect("only reads fail");
+}

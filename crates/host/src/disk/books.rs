@@ -1,7 +1,7 @@
 //! Counts and response times (by the model) of a volume's operations.
 
 use crate::Operation;
-use headstack_model::{Nanos, QuantityReport};
+use headstack_model::{Instant, Nanos, QuantityReport};
 use headstack_sim::stats::TimeHistogram;
 use std::iter::Sum;
 
@@ -74,11 +74,13 @@ impl Sum for Count {
 pub struct Books {
     counts: [Count; Kind::ALL.len()],
     responses: TimeHistogram,
+    /// The beginning of the first operation and the end of the last.
+    span: Option<(Instant, Instant)>,
 }
 
 impl Books {
     pub(crate) fn new() -> Books {
-        Books { counts: Default::default(), responses: TimeHistogram::with_digits(2) }
+        Books { counts: Default::default(), responses: TimeHistogram::with_digits(2), span: None }
     }
 
     /// The operations of one kind.
@@ -90,6 +92,17 @@ impl Books {
     pub fn all(&self) -> Count {
         let sum: Count = self.counts.iter().copied().sum();
         Count { bytes: sum.bytes - self.count_of(Kind::Trim).bytes, ..sum }
+    }
+
+    /// Time from the beginning of the first operation to the end of the last, if that is noted.
+    pub fn span(&self) -> Nanos {
+        self.span.map_or(Nanos::ZERO, |(first, last)| last.since(first))
+    }
+
+    /// Notes when an operation began and ended.
+    pub(crate) fn note_span(&mut self, begun: Instant, ended: Instant) {
+        let (first, last) = self.span.unwrap_or((begun, ended));
+        self.span = Some((first.min(begun), last.max(ended)));
     }
 
     /// Response times of all operations that succeeded.

@@ -4,6 +4,7 @@ use super::books::{Books, Kind};
 use super::copies::CopiesFile;
 use super::live::LiveEvent;
 use super::machine::{Ended, Machine};
+use super::rules::{FaultRules, Verdict};
 use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
 use super::volume::Volume;
@@ -12,7 +13,7 @@ use crate::{BlockError, Operation, StatusExtent};
 use headstack_model::{Instant, Nanos, Op};
 use headstack_sim::Engine;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Faults of an emulated disk as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,9 @@ pub struct Emulator {
     pub(super) zones: Vec<(usize, ZonesFile)>,
     books: Vec<Books>,
     faults: EmulatorFaults,
+    pub(super) rules: FaultRules,
+    /// Answers that a rule delays, by the times at which they are due.
+    delayed: BTreeMap<(Instant, u64), Answered>,
     pending: Slab<Pending>,
     answered: VecDeque<Answered>,
     /// Time reached. An earlier `now` counts as this one: a caller runs the model slightly ahead to send answers in time, and may
@@ -104,6 +108,8 @@ impl Emulator {
             tables: Vec::new(),
             zones: Vec::new(),
             faults,
+            rules: FaultRules::default(),
+            delayed: BTreeMap::new(),
             pending: Slab::new(),
             answered: VecDeque::new(),
             now: Instant::ZERO,
@@ -140,7 +146,7 @@ impl Emulator {
 
     /// Number of pending operations.
     pub fn outstanding(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.delayed.len()
     }
 
     /// Whether the power was cut.
@@ -159,13 +165,22 @@ impl Emulator {
     }
 
     /// Submits an operation on a volume; [`Emulator::poll_answer`] returns it with its ticket.
-    pub fn submit(&mut self, now: Instant, volume: u32, operation: Operation, ticket: u64) {
+    pub fn submit(&mut self, now: Instant, volume: u32, mut operation: Operation, ticket: u64) {
         self.handle_timeout(now);
         let now = self.now;
         let asked = Kind::from_operation(&operation);
-        match self.begin(volume, operation) {
+        let Verdict { error, delay, corrupt } = self.strike(volume, &operation);
+        let begun = match (error, corrupt) {
+            (Some(error), _) => Err(error),
+            (None, Some(blocks)) => {
+                self.corrupt(volume, &mut operation, &blocks).and_then(|()| self.begin(volume, operation))
+            }
+            (None, None) => self.begin(volume, operation),
+        };
+        match begun {
             Ok((task, outcome)) => {
-                let slot = self.pending.insert(Pending { ticket, volume, task, outcome, asked, begun: now });
+                let slot =
+                    self.pending.insert(Pending { ticket, volume, task, outcome, asked, begun: now, delay });
                 self.start_next_piece(now, slot);
                 self.collect(now);
             }
@@ -189,6 +204,9 @@ impl Emulator {
             _ => self.run_due(now),
         }
         self.now = self.now.max(now);
+        while let Some(first) = self.delayed.first_entry().filter(|first| first.key().0 <= self.now) {
+            self.answered.push_back(first.remove());
+        }
     }
 
     fn run_due(&mut self, now: Instant) {
@@ -220,7 +238,8 @@ impl Emulator {
     /// When [`Emulator::handle_timeout`] is due; `None` if only a new operation can change anything.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.machine.poll_timeout().filter(|_| !self.dark);
-        next.into_iter().chain(self.faults.power_cut).min()
+        let delayed = self.delayed.keys().next().map(|(at, _)| *at);
+        next.into_iter().chain(self.faults.power_cut).chain(delayed).min()
     }
 
     /// Cuts the power: dirty data are lost, pending and later operations fail. The access in progress is torn between two blocks.
@@ -242,6 +261,12 @@ impl Emulator {
         for slot in slots {
             self.finish(slot, now, Err(BlockError::Dead));
         }
+        let delayed = std::mem::take(&mut self.delayed).into_values();
+        self.answered.extend(delayed.map(|answered| Answered {
+            at: now,
+            result: Err(BlockError::Dead),
+            ..answered
+        }));
     }
 
     /// Ends operations with the piece in flight; those with pieces left fail.
@@ -370,8 +395,17 @@ impl Emulator {
 
     fn finish(&mut self, slot: usize, at: Instant, result: Result<Outcome, BlockError>) {
         if let Some(pending) = self.pending.try_remove(slot) {
+            let at = at + pending.delay;
+            if pending.asked.is_some() {
+                self.books[pending.volume as usize].note_span(pending.begun, at);
+            }
             self.record(pending.volume, pending.asked, at.since(pending.begun), result.is_ok());
-            self.answered.push_back(Answered { ticket: pending.ticket, at, result });
+            let answered = Answered { ticket: pending.ticket, at, result };
+            if pending.delay == Nanos::ZERO {
+                self.answered.push_back(answered);
+            } else {
+                self.delayed.insert((at, pending.ticket), answered);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::books::Kind;
 use crate::BlockError;
-use headstack_model::{Instant, Lbn, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request};
 
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
@@ -13,6 +13,8 @@ pub(super) struct Pending {
     pub(super) outcome: Outcome,
     pub(super) asked: Option<(Kind, u64)>,
     pub(super) begun: Instant,
+    /// Time by which a fault delays the answer.
+    pub(super) delay: Nanos,
 }
 
 /// Blocks `next..end` are not submitted yet.

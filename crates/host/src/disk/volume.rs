@@ -120,6 +120,19 @@ impl Volume {
         if let Some(error) = self.failed { Err(error) } else { Ok(()) }
     }
 
+    /// Changes a bit of each block on the media.
+    ///
+    /// *Errors:* beyond the end of the volume; no space is left.
+    pub(super) fn corrupt_media(&mut self, first: u64, blocks: u64, block: u64) -> Result<(), BlockError> {
+        for offset in (first..first + blocks * block).step_by(block as usize) {
+            let mut data = vec![0; block as usize];
+            self.read_media(offset, &mut data)?;
+            data[0] ^= 1;
+            self.keep(offset, Content::Data(data));
+        }
+        Ok(())
+    }
+
     pub(super) fn is_dead(&self) -> bool {
         self.is_dead
     }
