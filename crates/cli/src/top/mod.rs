@@ -37,12 +37,25 @@ pub(crate) struct Top {
 impl Top {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let node = Node::new(&self.address);
+        if !has_port(&node.address) {
+            return Err(Failure::Input(format!(
+                "{}: no port: write HOST:PORT, as `headstack serve --metrics` prints it",
+                node.address
+            )));
+        }
         let state = node.state().map_err(Failure::Input)?;
         if self.once || !stdout().is_terminal() || !stdin().is_terminal() {
             return Ok(text::print(StatePart(&state), self.sort, out)?);
         }
         screen::run(&node, state, self.interval, self.sort)
     }
+}
+
+/// Whether an address names a port.
+fn has_port(address: &str) -> bool {
+    address.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && (!host.contains(':') || host.ends_with(']')) && port.parse::<u16>().is_ok()
+    })
 }
 
 struct Node {
@@ -67,7 +80,13 @@ impl Node {
         let at = |error: String| format!("{}: {error}", self.address);
         let answer = self.agent.get(format!("http://{}/json", self.address)).call();
         let text = answer.and_then(|mut answer| answer.body_mut().read_to_string());
-        let text = text.map_err(|error| at(error.to_string()))?;
+        let text = text.map_err(|error| match error {
+            ureq::Error::StatusCode(status) => {
+                at(format!("no node answers there, but another server (status {status})"))
+            }
+            ureq::Error::Io(error) => at(format!("no node answers there: {error}")),
+            error => at(format!("no node answers there: {error}")),
+        })?;
         let no_node = |error: &str| at(format!("this is no figure of a storage node: {error}"));
         let state: Value = serde_json::from_str(&text).map_err(|error| no_node(&error.to_string()))?;
         if state["disk"].is_array() { Ok(state) } else { Err(no_node("missing field `disk`")) }

@@ -95,11 +95,12 @@ impl Screen {
         ])
         .areas(frame.area());
         frame.render_widget(Line::from(rows::title(&self.address, state)).bold(), title);
-        frame.render_widget(widget(&rows::disks(state), None), table);
+        frame.render_widget(widget(&rows::disks(state), None, table.width), table);
         let lines: Vec<Line<'_>> = state.list("disk").map(|disk| rows::tuning(disk).into()).collect();
         frame.render_widget(Paragraph::new(lines).dim(), tuning);
         let rows = rows::streams(state, self.order, self.is_turned);
-        frame.render_stateful_widget(widget(&rows, Some(self.order.name())), streams, &mut self.place);
+        let shown = widget(&rows, Some(self.order.name()), streams.width);
+        frame.render_stateful_widget(shown, streams, &mut self.place);
         let help = format!("q quit   s sort (by {})   r turn round   up, down", self.order.name());
         let foot_line = match &self.trouble {
             Some(trouble) => Line::from(trouble.as_str()).red(),
@@ -109,24 +110,68 @@ impl Screen {
     }
 }
 
-/// A table for the terminal; the column that it is sorted by is underlined.
-fn widget<'a>(table: &Rows, sorted: Option<&str>) -> Table<'a> {
+/// Columns between two of a table.
+const SPACING: u16 = 1;
+
+/// The columns of a table that fit into a width, each with its own: the first, the one that it is sorted by, and as many others from the
+/// left.
+fn fitting(table: &Rows, sorted: Option<&str>, width: u16) -> Vec<(usize, u16)> {
+    let of = |(at, name): (usize, &String)| {
+        let cells = table.rows.iter().map(|row| &row[at]).chain([name]);
+        let longest = cells.map(|text| text.chars().count()).max().unwrap_or_default();
+        (at, u16::try_from(longest).unwrap_or(u16::MAX))
+    };
+    let all: Vec<(usize, u16)> = table.columns.iter().enumerate().map(of).collect();
+    let is_needed = |at: usize| at == 0 || sorted == Some(table.columns[at].as_str());
+    let taken = |own: u16| own.saturating_add(SPACING);
+    let needed = all.iter().filter(|(at, _)| is_needed(*at)).map(|(_, own)| taken(*own));
+    let mut left = taken(width).saturating_sub(needed.fold(0, u16::saturating_add));
+    let mut has_room = true;
+    let fits = |(at, own): &(usize, u16)| {
+        if is_needed(*at) {
+            return true;
+        }
+        has_room &= taken(*own) <= left;
+        left = left.saturating_sub(if has_room { taken(*own) } else { 0 });
+        has_room
+    };
+    all.into_iter().filter(fits).collect()
+}
+
+/// A table for the terminal, without the columns for which there is no room; the column that it is sorted by is underlined.
+fn widget<'a>(table: &Rows, sorted: Option<&str>, width: u16) -> Table<'a> {
+    let columns = fitting(table, sorted, width);
     let cell = |at: usize, text: &str| {
         let text = Text::from(text.to_string());
         Cell::from(if at < table.words { text } else { text.right_aligned() })
     };
-    let head = table.columns.iter().enumerate().map(|(at, name)| {
+    let head = columns.iter().map(|(at, _)| {
+        let name = &table.columns[*at];
         let is_sorted = sorted == Some(name.as_str());
-        cell(at, name).style(if is_sorted { Style::new().underlined() } else { Style::new() })
+        cell(*at, name).style(if is_sorted { Style::new().underlined() } else { Style::new() })
     });
-    let body = table.rows.iter().map(|row| Row::new(row.iter().enumerate().map(|(at, text)| cell(at, text))));
-    let width = |at: usize, name: &String| {
-        let cells = table.rows.iter().map(|row| &row[at]).chain([name]);
-        Constraint::Length(cells.map(|text| text.chars().count() as u16).max().unwrap_or_default())
-    };
-    let widths = table.columns.iter().enumerate().map(|(at, name)| width(at, name));
-    Table::new(body, widths.collect::<Vec<_>>())
+    let body = table.rows.iter().map(|row| Row::new(columns.iter().map(|(at, _)| cell(*at, &row[*at]))));
+    let widths: Vec<Constraint> = columns.iter().map(|(_, own)| Constraint::Length(*own)).collect();
+    Table::new(body, widths)
         .header(Row::new(head).reversed())
         .row_highlight_style(Style::new().bold())
-        .column_spacing(1)
+        .column_spacing(SPACING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_without_room_are_left_out_and_the_sorted_one_stays() {
+        let mut table = Rows::new("", &["disk", "streams", "turn", "wait", "hit%"]);
+        table.row(["video-0", "1,024", "12", "3", "100"].map(str::to_string));
+        let kept = |width, sorted| fitting(&table, sorted, width);
+        let all = vec![(0, 7), (1, 7), (2, 4), (3, 4), (4, 4)];
+        assert_eq!(kept(30, None), all);
+        assert_eq!(kept(29, None), all[..4]);
+        assert_eq!(kept(20, None), all[..3]);
+        assert_eq!(kept(20, Some("hit%")), [(0, 7), (1, 7), (4, 4)]);
+        assert_eq!(kept(3, None), [(0, 7)]);
+    }
 }
