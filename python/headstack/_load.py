@@ -13,6 +13,8 @@ from ._errors import InputError
 from ._numpy import np
 
 if TYPE_CHECKING:
+    import pandas
+
     from ._arrays import Int64
 
 __all__ = ["Fio", "Generators", "Load", "Requests", "Trace"]
@@ -229,16 +231,25 @@ class Trace(Load):
         self._name = os.fspath(path)
         self._format = format
         self._skip_bad = skip_bad
+        self._origin_ns: int | None = None
         self._native = _native.Load.file(self._name, True, format, float(time_scale), bool(wrap), all_to, skip_bad)
 
     def to_arrays(self) -> dict[str, Any]:
-        """All records as columns: time_ns, device, op (codes of read, write, flush, trim), offset and bytes, response_ns and
-        think_ns (-1 where unknown)."""
-        columns, _, _ = _native.read_trace(self._name, self._format, self._skip_bad)
+        """All records as columns: time_ns (from the first record's time, as in a run), device, op (codes of read, write, flush, trim),
+        offset and bytes, response_ns and think_ns (-1 where unknown)."""
+        columns, self._origin_ns, _, _ = _native.read_trace(self._name, self._format, self._skip_bad)
         order = ("time_ns", "device", "op", "offset", "bytes", "response_ns", "think_ns")
         return {name: columns[name] for name in order}
 
-    def to_pandas(self) -> Any:
+    @property
+    def origin_ns(self) -> int:
+        """The time of the first record in the trace's own clock, from which `time_ns` counts; of an MSR trace since the year 1601."""
+        if self._origin_ns is None:
+            self.to_arrays()
+        assert self._origin_ns is not None
+        return self._origin_ns
+
+    def to_pandas(self) -> pandas.DataFrame:
         """All records as a pandas DataFrame; `op` is a categorical."""
         import pandas
 
@@ -249,5 +260,7 @@ class Trace(Load):
     def to_requests(self, **options: Any) -> Requests:
         """The records in memory, to change or to write in another format."""
         columns = self.to_arrays()
+        # A record with an earlier time than the first one is issued at once, as in a run of the trace.
+        columns["time_ns"] = np.maximum(columns["time_ns"], 0)
         names = ("time_ns", "op", "offset", "bytes", "device")
         return Requests(**{name: columns[name] for name in names}, name=self._name, **options)

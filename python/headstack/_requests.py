@@ -26,24 +26,31 @@ SPARSE = {
     "outcome": "uint8",
 }
 
+#: The column after which `response_ns` stands, which is computed.
+BEFORE_RESPONSE = "completed_ns"
+
 
 class RequestTable:
     """A row for each completed request, in the order of completion, as NumPy columns that the simulator filled: no copy is made.
 
     Columns: `lbn`, `sectors`, `op`, `urgent` (the class of the request), `limit` (the number of its command duration limit),
-    `source` (job or process), `volume`, `device`, `outcome`, `submitted_ns`, `completed_ns`, the parts of the response time `queued_ns`, `overhead_ns`, `seek_ns`,
-    `rotational_latency_ns`, `retries_ns`, `media_ns`, `bus_ns`, `cache_ns`, then `cache`, `from_cylinder`, `to_cylinder` (-1 without an
-    access). `op`, `cache` and `outcome` are codes; `names("op")` has their names. Also `response_ns` and `started_ns`
-    (submitted and queued), which are computed.
+    `source` (job or process), `volume`, `device`, `outcome`, `counted` (false if it completed while its job warmed up, so that the figures
+    of the results leave it out), `submitted_ns`, `completed_ns`, `response_ns`, the parts of the response time `queued_ns`,
+    `overhead_ns`, `seek_ns`, `rotational_latency_ns`, `retries_ns`, `media_ns`, `bus_ns`, `cache_ns`, then `cache`, `from_cylinder`,
+    `to_cylinder` (-1 without an access). `op`, `cache` and `outcome` are codes; `names("op")` has their names. Also `started_ns`
+    (submitted and queued), which the frames lack. `response_ns` and `started_ns` are computed.
     """
 
     def __init__(self, columns: dict[str, Any]) -> None:
         """Wraps the recorder's columns."""
         rows = len(columns["lbn"])
-        self._columns: dict[str, npt.NDArray[Any]] = {
-            name: np.zeros(rows, dtype=SPARSE.get(name, "int64")) if values is None else values
-            for name, values in columns.items()
-        }
+        self._columns: dict[str, npt.NDArray[Any]] = {}
+        for name, values in columns.items():
+            if values is None:
+                values = np.ones(rows, dtype="bool") if name == "counted" else np.zeros(rows, dtype=SPARSE.get(name, "int64"))
+            self._columns[name] = values
+            if name == BEFORE_RESPONSE:
+                self._columns["response_ns"] = values - self._columns["submitted_ns"]
 
     def __len__(self) -> int:
         return len(self._columns["lbn"])
@@ -54,16 +61,13 @@ class RequestTable:
         return list(self._columns)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if name == "response_ns":
-            response: npt.NDArray[Any] = self._columns["completed_ns"] - self._columns["submitted_ns"]
-            return response
         if name == "started_ns":
             started: npt.NDArray[Any] = self._columns["submitted_ns"] + self._columns["queued_ns"]
             return started
         try:
             return self._columns[name]
         except KeyError:
-            raise InputError(f"requests: no column {name!r} (one of {', '.join(self.columns)}, response_ns, started_ns)") from None
+            raise InputError(f"requests: no column {name!r} (one of {', '.join(self.columns)}, started_ns)") from None
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         if name.startswith("_"):
@@ -74,7 +78,7 @@ class RequestTable:
             raise AttributeError(str(error)) from None
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.columns, "response_ns", "started_ns"]
+        return [*super().__dir__(), *self.columns, "started_ns"]
 
     @staticmethod
     def names(column: str) -> list[str]:

@@ -123,6 +123,16 @@ class Results:
         return self._native.simulated_s
 
     @property
+    def counted_s(self) -> float:
+        """Virtual time in seconds in which requests counted: without the warm-up (`ramp_time`)."""
+        return self._native.counted_s
+
+    @property
+    def requests_not_counted(self) -> int:
+        """Number of requests that completed in the warm-up: rows of `requests` whose `counted` is false."""
+        return int(self.to_dict()["headstack"]["requests_not_counted"])
+
+    @property
     def response(self) -> Responses:
         """Response times of all requests that counted."""
         return Responses(self._native, "all")

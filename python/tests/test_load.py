@@ -46,6 +46,20 @@ def test_trace_of_every_format_is_written_and_read(format: str, tmp_path: Path) 
     assert columns["bytes"].tolist() == [4096] * 3
 
 
+def test_times_of_a_trace_count_from_its_first_record(rig: hs.Rig, tmp_path: Path) -> None:
+    # Times of an MSR trace are Windows file times, in nanoseconds beyond 2⁶³; the third record is before the first.
+    start = 128166372000471450
+    lines = [f"{start + after},srv,0,Read,{8144175104 + 65536 * after},65536,77133" for after in (0, 70, -30, 90000)]
+    (tmp_path / "own.csv").write_text("\n".join(lines) + "\n")
+    trace = hs.Trace(tmp_path / "own.csv", wrap=True)
+    assert trace.origin_ns == start * 100
+    assert trace.to_arrays()["time_ns"].tolist() == trace.to_pandas()["time_ns"].tolist() == [0, 7000, -3000, 9_000_000]
+    run, again = rig.run(trace), rig.run(trace.to_requests(wrap=True))
+    assert sorted(run.requests.submitted_ns) == sorted(again.requests.submitted_ns)
+    assert run.requests.submitted_ns.max() == 9_000_000
+    assert responses(run) == responses(again)
+
+
 def test_columns_run_as_their_trace_does(rig: hs.Rig, tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     frame = pandas.DataFrame(

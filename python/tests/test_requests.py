@@ -27,7 +27,7 @@ def test_parts_add_up_to_the_response(table: hs.RequestTable) -> None:
 
 def test_columns_have_one_type_whatever_their_values(table: hs.RequestTable) -> None:
     types = {name: str(values.dtype) for name, values in table.to_dict().items()}
-    assert types.pop("urgent") == "bool"
+    assert {types.pop(name) for name in ("urgent", "counted")} == {"bool"}
     assert {types.pop(name) for name in ("op", "cache", "outcome", "limit")} == {"uint8"}
     assert {types.pop(name) for name in ("sectors", "source", "volume", "device")} == {"uint32"}
     assert {types.pop(name) for name in ("from_cylinder", "to_cylinder")} == {"int32"}
@@ -64,6 +64,21 @@ def test_columns_agree_with_the_statistics(rig: hs.Rig, load: hs.Fio) -> None:
     mean_ms = run.requests.response_ns.mean() / 1e6
     assert mean_ms == pytest.approx(run.response.mean_ms, rel=1e-9)
     assert isinstance(run.requests.to_pandas(), pandas.DataFrame)
+
+
+def test_rows_of_the_warm_up_are_marked(rig: hs.Rig) -> None:
+    load = hs.Fio(rw="randread", bs="4k", size="1g", ioengine="libaio", iodepth=4, ramp_time=1, runtime=3, time_based=True)
+    run = rig.run(load)
+    table = run.requests
+    assert 0 < (~table.counted).sum() == run.requests_not_counted
+    assert table.counted.sum() == run.response.count
+    assert table.response_ns[table.counted].mean() / 1e6 == pytest.approx(run.response.mean_ms, rel=1e-9)
+    assert table.completed_ns[~table.counted].max() < 10**9 <= table.completed_ns[table.counted].min()
+    assert run.counted_s == run.to_dict()["headstack"]["counted_s"] < run.simulated_s
+    frame = table.to_pandas()
+    assert frame["response_ns"].tolist() == table.response_ns.tolist()
+    assert frame[frame.counted].response_ns.mean() == table.response_ns[table.counted].mean()
+    assert "response_ns" in table.to_arrow().column_names and "counted" in table.columns
 
 
 def test_urgent_requests_are_marked(rig: hs.Rig) -> None:

@@ -104,9 +104,50 @@ def test_bad_file_is_an_input_error(tmp_path: Path) -> None:
         hs.Sweep(tmp_path / "absent.toml")
 
 
-def pool() -> ProcessPoolExecutor:
-    """Two processes that are started afresh, since threads do not survive a fork."""
-    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+def pool(method: str = "spawn") -> ProcessPoolExecutor:
+    """Two processes, started afresh unless `method` says otherwise."""
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method))
+
+
+#: From Python 3.12 on, a fork of a process with threads warns, even where nothing waits for them.
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+def cells_of(path: str) -> int:
+    """A plan that is made in a worker."""
+    return len(hs.Sweep(path).plan())
+
+
+def advice_of(requests: int) -> str:
+    """A search in a worker."""
+    job = hs.Fio(rw="randread", bs="4k", size="1g", ioengine="libaio", iodepth=4)
+    return hs.tune(hs.Rig("workstation"), job, knob="scheduler", requests=requests).goal
+
+
+@forks
+def test_forked_workers_plan_run_and_tune_after_their_parent_did(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(FILE.replace('["atlas-10k"]', '["atlas-10k", "cheetah-9lp"]'))
+    sweep = hs.Sweep(tmp_path / "two.toml")
+    assert sweep.run(tmp_path / "here").ran == 12
+    assert advice_of(100) == "throughput"
+    with pool("fork") as workers:
+        assert workers.submit(cells_of, str(tmp_path / "two.toml")).result(60) == 12
+        assert workers.submit(advice_of, 100).result(60) == "throughput"
+        assert sweep.run(tmp_path / "rows", executor=workers).ran == 12
+    assert values(sweep, tmp_path / "rows") == values(sweep, tmp_path / "here")
+
+
+GUIDE = Path(os.environ.get("HEADSTACK_ROOT", Path(__file__).resolve().parents[2]))
+
+
+def test_example_of_the_guide_runs_with_the_default_start_method(tmp_path: Path) -> None:
+    text = (GUIDE / "docs/guide/python.md").read_text(encoding="utf-8")
+    block = text.split("## Run a sweep")[1].split("```python\n")[1].split("```")[0]
+    assert "ProcessPoolExecutor(8)" in block and "sweep.run" in block
+    for folder in ("sweeps", "jobs"):
+        (tmp_path / folder).symlink_to(GUIDE / folder)
+    (tmp_path / "example.py").write_text(block + "assert len(frame) == 48\n")
+    subprocess.run([sys.executable, "example.py"], cwd=tmp_path, check=True, timeout=300)
 
 
 def test_workers_of_an_executor_write_the_rows_of_the_command(needs_command: str, file: Path, tmp_path: Path) -> None:

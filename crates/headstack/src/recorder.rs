@@ -61,12 +61,12 @@ impl Observer for Recorder<'_> {
 
     #[inline]
     fn finished(&mut self, finished: &Finished) {
-        self.statistics.finished(finished);
+        let counts = self.statistics.finished(finished);
         if let Some(times) = &mut self.response_times {
             times.push(finished.completion.response());
         }
         if let Some(requests) = &mut self.requests {
-            requests.finished(finished);
+            requests.finished(finished, counts);
         }
         if let Some(observer) = &mut self.observer {
             observer.finished(finished);

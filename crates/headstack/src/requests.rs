@@ -62,6 +62,8 @@ pub struct KeptRequests {
     pub volume: SparseColumn<u32>,
     /// The device that served it, or the last part of it.
     pub device: SparseColumn<u32>,
+    /// Whether the statistics leave the request out, because it completed while its job warmed up (`ramp_time`).
+    pub uncounted: SparseColumn<bool>,
     /// The outstanding requests that are urgent or have a duration limit, by the load's number.
     priorities: BTreeMap<u64, (bool, u8)>,
 }
@@ -115,7 +117,7 @@ impl KeptRequests {
     }
 
     #[inline]
-    pub(crate) fn finished(&mut self, finished: &Finished) {
+    pub(crate) fn finished(&mut self, finished: &Finished, counts: bool) {
         let (rows, completion) = (self.len(), &finished.completion);
         self.lbn.push(completion.request.lbn.0 as i64);
         self.sectors.push(completion.request.sectors);
@@ -138,6 +140,7 @@ impl KeptRequests {
         self.source.push(rows, finished.source);
         self.volume.push(rows, finished.volume);
         self.device.push(rows, finished.device);
+        self.uncounted.push(rows, !counts);
     }
 }
 

@@ -167,6 +167,9 @@ fn columns<'py>(py: Python<'py>, table: KeptRequests) -> PyResult<Bound<'py, PyD
     dict.set_item("volume", sparse(py, table.volume))?;
     dict.set_item("device", sparse(py, table.device))?;
     dict.set_item("outcome", sparse(py, table.outcome))?;
+    let counted = |values: Vec<bool>| values.into_iter().map(|is_left_out| !is_left_out).collect::<Vec<bool>>();
+    let counted = table.uncounted.into_values().map(|values| counted(values).into_pyarray(py));
+    dict.set_item("counted", counted)?;
     dict.set_item("submitted_ns", table.submitted_ns.into_pyarray(py))?;
     dict.set_item("completed_ns", table.completed_ns.into_pyarray(py))?;
     for (name, column) in TimeSplit::NAMES.into_iter().zip(table.parts_ns) {

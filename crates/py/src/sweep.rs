@@ -2,7 +2,7 @@
 
 use crate::error::{CallError, detached, input_error};
 use crate::files::MachineFiles;
-use crate::watch::watched;
+use crate::watch::{own_threads, watched};
 use headstack_sweep::{
     MODEL_VERSION, SweepCell, SweepError, SweepFile, SweepPart, SweepPlan, SweepRun, SweepSummary, read_rows,
 };
@@ -27,7 +27,8 @@ impl NativeSweep {
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: &str, origin: &str) -> PyResult<NativeSweep> {
         let file = SweepFile::parse(text, origin).map_err(input_error)?;
-        let plan = py.detach(|| SweepPlan::new(&file, origin, MODEL_VERSION, &MachineFiles));
+        let threads = own_threads(0)?;
+        let plan = py.detach(|| threads.install(|| SweepPlan::new(&file, origin, MODEL_VERSION, &MachineFiles)));
         Ok(NativeSweep { plan: plan.map_err(input_error)? })
     }
 
@@ -95,7 +96,7 @@ impl NativeSweep {
     ) -> PyResult<SummaryTuple> {
         let part: SweepPart = format!("{number}/{of}").parse().map_err(input_error)?;
         let report = report.map(Bound::unbind);
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(input_error)?;
+        let threads = own_threads(threads)?;
         let (ended, raised) = py.detach(|| self.run_watched(&folder, part, &threads, report.as_ref()));
         match raised {
             Some(error) => Err(error),

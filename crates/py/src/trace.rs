@@ -3,7 +3,7 @@
 use crate::error::{CallError, detached, input_error};
 use crate::files::MachineFiles;
 use headstack::workload::trace::{self, Format, Header, Kind, Losses, Packing, Record, Trace, TraceWriter};
-use headstack::{FileSource, Instant};
+use headstack::{FileSource, Instant, Nanos};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -78,14 +78,24 @@ impl TraceColumns {
         (0..self.op.len()).map(move |row| self.record(row))
     }
 
-    fn push(&mut self, record: &Record) {
-        self.time_ns.push(record.time.0 as i64);
+    /// Adds a record; its time counts from `origin`, as in a replay.
+    ///
+    /// *Errors:* a number does not fit in 64 bits with a sign.
+    fn push(&mut self, record: &Record, origin: Instant) -> Result<(), CallError> {
+        let row = self.op.len();
+        let fits = |name: &str, value: i128| {
+            let fault = |_| CallError::Input(format!("{name}[{row}]: {value} does not fit in 64 bits"));
+            i64::try_from(value).map_err(fault)
+        };
+        let span = |name: &str, time: Option<Nanos>| time.map_or(Ok(-1), |time| fits(name, time.0.into()));
+        self.time_ns.push(fits("time_ns", i128::from(record.time.0) - i128::from(origin.0))?);
         self.device.push(record.device.into());
         self.op.push(record.kind as u8);
-        self.offset.push(record.offset as i64);
-        self.bytes.push(record.bytes as i64);
-        self.response_ns.push(record.response.map_or(-1, |time| time.0 as i64));
-        self.think_ns.push(record.think.map_or(-1, |time| time.0 as i64));
+        self.offset.push(fits("offset", record.offset.into())?);
+        self.bytes.push(fits("bytes", record.bytes.into())?);
+        self.response_ns.push(span("response_ns", record.response)?);
+        self.think_ns.push(span("think_ns", record.think)?);
+        Ok(())
     }
 }
 
@@ -99,7 +109,8 @@ pub(crate) fn format_named(name: &str) -> Result<&'static Format, CallError> {
     })
 }
 
-/// The columns of a trace file, the names of its devices, and the title of its format.
+/// The columns of a trace file, its first record's time in nanoseconds, the names of its devices, and the title of its format. The times
+/// count from the first record's.
 #[pyfunction]
 #[pyo3(signature = (path, format, malformed_max))]
 pub(crate) fn read_trace<'py>(
@@ -107,17 +118,17 @@ pub(crate) fn read_trace<'py>(
     path: &str,
     format: Option<&str>,
     malformed_max: u64,
-) -> PyResult<(Bound<'py, PyDict>, Vec<String>, &'static str)> {
-    let (columns, names, title) = detached(py, || {
+) -> PyResult<(Bound<'py, PyDict>, u64, Vec<String>, &'static str)> {
+    let (columns, origin, names, title) = detached(py, || {
         let format = format.map(format_named).transpose()?;
         let fault = |error: &dyn std::fmt::Display| CallError::Input(error.to_string());
         let input = MachineFiles.open(Path::new(path)).map_err(|error| fault(&format!("{path}: {error}")))?;
         let trace = Trace::open(input, path, format).map_err(|error| fault(&error))?;
-        let (mut trace, mut columns) = (trace.skipping(malformed_max), TraceColumns::default());
+        let (mut trace, mut columns, mut origin) = (trace.skipping(malformed_max), TraceColumns::default(), None);
         while let Some(record) = trace.next_record().map_err(|error| fault(&error))? {
-            columns.push(&record);
+            columns.push(&record, *origin.get_or_insert(record.time))?;
         }
-        Ok((columns, trace.header().names.clone(), trace.format().title))
+        Ok((columns, origin.unwrap_or(Instant::ZERO).0, trace.header().names.clone(), trace.format().title))
     })?;
     let dict = PyDict::new(py);
     let TraceColumns { time_ns, device, op, offset, bytes, response_ns, think_ns } = columns;
@@ -133,7 +144,7 @@ pub(crate) fn read_trace<'py>(
         dict.set_item(name, values.into_pyarray(py))?;
     }
     dict.set_item("op", op.into_pyarray(py))?;
-    Ok((dict, names, title))
+    Ok((dict, origin, names, title))
 }
 
 /// Writes columns as a trace file; returns the number of requests written, and what the format could not express.

@@ -3,7 +3,7 @@
 use crate::error::{CallError, input_error};
 use crate::load::{LoadSource, NativeLoad};
 use crate::rig::NativeRig;
-use crate::watch::watched;
+use crate::watch::{own_threads, watched};
 use headstack::Rig;
 use headstack::tune::{
     TuneBound, TuneDevices, TuneFigures, TuneGoal, TuneMetric, TuneTrial, candidates_of, knob_named,
@@ -52,12 +52,14 @@ pub(crate) fn tune(
     let candidates = candidates.map_err(|message| input_error(format!("{}: {message}", rig.name)))?;
     let devices = TuneDevices::new(&rig.rig, &disks, array);
     let devices = devices.map_err(|message| input_error(format!("disk: {message}")))?;
+    let threads = own_threads(0)?;
     let (is_stopped, runs) = (AtomicBool::new(false), AtomicU64::new(0));
     let trials = TuneTrials {
         rig: &rig.rig,
         load: &load.source,
         requests,
         job: goal.job.as_deref(),
+        threads: &threads,
         is_stopped: &is_stopped,
         runs: &runs,
     };
@@ -89,6 +91,7 @@ struct TuneTrials<'a> {
     load: &'a LoadSource,
     requests: u64,
     job: Option<&'a str>,
+    threads: &'a rayon::ThreadPool,
     is_stopped: &'a AtomicBool,
     runs: &'a AtomicU64,
 }
@@ -96,7 +99,7 @@ struct TuneTrials<'a> {
 impl TuneTrials<'_> {
     /// Runs trials on all cores.
     fn run(&self, trials: &[TuneTrial]) -> Result<Vec<TuneFigures>, String> {
-        trials.par_iter().map(|trial| self.measure(trial)).collect()
+        self.threads.install(|| trials.par_iter().map(|trial| self.measure(trial)).collect())
     }
 
     fn measure(&self, trial: &TuneTrial) -> Result<TuneFigures, String> {

@@ -292,8 +292,8 @@ impl Collector {
         self.priorities.remove(&id).unwrap_or_default()
     }
 
-    /// Records a completed request.
-    pub fn finished(&mut self, finished: &Finished) {
+    /// Records a completed request. Returns whether it counts, or completed while its job warmed up.
+    pub fn finished(&mut self, finished: &Finished) -> bool {
         let completion = &finished.completion;
         let (op, response, now) = (completion.request.op, completion.response(), completion.completed);
         let bytes = u64::from(completion.request.sectors) * self.sector_bytes[finished.volume as usize];
@@ -312,7 +312,7 @@ impl Collector {
         account.outstanding = account.outstanding.saturating_sub(1);
         let account = *account;
         if now < account.counted_from {
-            return;
+            return false;
         }
         if self.first.len() < FIRST && completion.travel.is_some() {
             self.first.push(Sampled::new(finished));
@@ -324,6 +324,7 @@ impl Collector {
         if op != Op::Flush {
             self.batches.record(now, response, bytes);
         }
+        true
     }
 
     /// Each volume, in the order of the rig.
