@@ -37,6 +37,7 @@ pub use simulation::{RunProgress, Simulation};
 pub use stream_watch::StreamResult;
 
 pub use headstack_model::{self as model, DriveSpec, Instant, Nanos};
+pub use headstack_policy as policy;
 pub use headstack_sim::rig::Rig;
 pub use headstack_sim::{self as sim, Observer};
 pub use headstack_workload::Load;

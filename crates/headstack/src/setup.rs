@@ -19,6 +19,7 @@ pub enum WriteCacheState {
 
 /// What decides about the figures of drives of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DriveSetup {
     /// Name of the first of these drives in the rig.
     pub name: String,
@@ -34,6 +35,7 @@ pub struct DriveSetup {
 
 /// What decides about a run's figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunSetup {
     /// The kinds of drives; none if the program built the engine.
     pub drives: Vec<DriveSetup>,

@@ -22,6 +22,7 @@ const STEPS_PER_REPORT: u32 = 1 << 12;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RunProgress {
     /// The virtual time.
     pub now: Instant,

@@ -50,6 +50,7 @@ impl StreamWatch {
 
 /// A volume whose requests form one sequential stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StreamResult {
     /// MB (10⁶ bytes) that pass under a head in a second, at the stream's highest block; of an array, at the slowest of its first device.
     pub media_mb_s: f64,

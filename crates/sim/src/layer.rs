@@ -76,6 +76,46 @@ pub struct Completed {
 }
 
 /// Serves requests with the help of the layers below it. All that a layer does goes into [`Out`].
+///
+/// A link that holds each request back for a time asks for a call when the first one has arrived:
+///
+/// ```
+/// use headstack_model::{Instant, Nanos, drives};
+/// use headstack_sim::layer::{Layer, Out, Submission};
+/// use headstack_sim::{Device, DeviceOptions, Engine, LayerPlace};
+/// use headstack_workload::{Closed, Pattern, Region, Shape};
+/// use std::collections::VecDeque;
+///
+/// #[derive(Debug, Default)]
+/// struct Link {
+///     delay: Nanos,
+///     held: VecDeque<(Instant, Submission)>,
+/// }
+///
+/// impl Layer for Link {
+///     fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>) {
+///         self.held.push_back((now + self.delay, submission));
+///         out.wake_at(self.held[0].0);
+///     }
+///
+///     fn wake(&mut self, now: Instant, out: &mut Out<'_>) {
+///         while let Some((_, submission)) = self.held.front().copied().filter(|(arrives, _)| *arrives <= now) {
+///             self.held.pop_front();
+///             out.forward_held(0, submission);
+///         }
+///         out.wake_at(self.held.front().map_or(Instant::MAX, |(arrives, _)| *arrives));
+///     }
+/// }
+///
+/// let spec = drives::load("atlas-10k").expect("the drive ships");
+/// let mut engine = Engine::new(vec![Device::new(&spec, &DeviceOptions::default())?]);
+/// engine.insert(LayerPlace::Device(0), Box::new(Link { delay: Nanos::from_ms(5.0), ..Link::default() }));
+/// let region = Region::whole(spec.capacity_sectors);
+/// let shape = Shape { region, pattern: Pattern::Random, sectors: 8, alignment: 8, read_share: 1.0 };
+/// let mut load = Closed::new(shape, 1, 100, 1)?;
+/// engine.run(&mut load, &mut |finished| assert!(finished.completion.response() >= Nanos::from_ms(5.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Layer: Any + Debug + Send {
     /// Accepts a request.
     fn submit(&mut self, now: Instant, submission: Submission, out: &mut Out<'_>);

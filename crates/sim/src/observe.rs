@@ -32,6 +32,25 @@ impl Finished {
 }
 
 /// An observer of a run.
+///
+/// ```
+/// use headstack_sim::{Finished, Observer};
+///
+/// /// The longest response, and an end of the run at the first one of a second.
+/// #[derive(Default)]
+/// struct Longest(f64);
+///
+/// impl Observer for Longest {
+///     fn finished(&mut self, finished: &Finished) {
+///         self.0 = self.0.max(finished.completion.response().as_ms());
+///     }
+///
+///     fn stops(&self) -> bool {
+///         self.0 >= 1000.0
+///     }
+/// }
+/// assert!(!Longest::default().stops());
+/// ```
 pub trait Observer {
     /// Reports that the load issued a request at `now`.
     fn issued(&mut self, _now: Instant, _issue: &Issue, _load: &dyn Load) {}

@@ -81,6 +81,38 @@ pub enum Poll {
 }
 
 /// A source of requests.
+///
+/// ```
+/// use headstack_model::{Instant, Lbn, Request};
+/// use headstack_workload::{Issue, Load, Poll};
+///
+/// /// One read of 4 KiB at a time, each after the block before.
+/// struct Sequence {
+///     next: u64,
+///     is_outstanding: bool,
+/// }
+///
+/// impl Load for Sequence {
+///     fn poll(&mut self, _now: Instant) -> Poll {
+///         if self.is_outstanding {
+///             return Poll::Waiting;
+///         }
+///         self.is_outstanding = true;
+///         self.next += 8;
+///         Poll::Issue(Issue::new(0, Request::read(Lbn(self.next - 8), 8), self.next))
+///     }
+///
+///     fn handle_completion(&mut self, _now: Instant, _id: u64) {
+///         self.is_outstanding = false;
+///     }
+/// }
+///
+/// let mut load = Sequence { next: 0, is_outstanding: false };
+/// assert!(matches!(load.poll(Instant::ZERO), Poll::Issue(issue) if issue.request.lbn == Lbn(0)));
+/// assert_eq!(load.poll(Instant::ZERO), Poll::Waiting);
+/// load.handle_completion(Instant::from_ms(8.0), 8);
+/// assert!(matches!(load.poll(Instant::from_ms(8.0)), Poll::Issue(issue) if issue.request.lbn == Lbn(8)));
+/// ```
 pub trait Load {
     /// The next request at `now`, or when to poll again.
     fn poll(&mut self, now: Instant) -> Poll;

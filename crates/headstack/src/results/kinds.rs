@@ -5,6 +5,7 @@ use headstack_sim::stats::{Direction, SourceStats};
 
 /// Results of a job, or of a group of jobs that report together.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct JobResult<'a> {
     /// Its name.
     pub name: &'a str,
@@ -21,6 +22,7 @@ impl<'a> JobResult<'a> {
 
 /// The requests of one kind that a job issued. [`Direction::priorities`] has the response times of each priority.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct KindResult<'a> {
     /// `read`, `write` or `flush`.
     pub name: &'static str,

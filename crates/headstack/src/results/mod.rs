@@ -25,6 +25,7 @@ use serde_json::Value;
 
 /// A volume of the rig.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct VolumeResult {
     /// Its name.
     pub name: String,
@@ -50,6 +51,7 @@ impl VolumeResult {
 
 /// A device of the rig after the run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DeviceResult {
     /// Its name in the rig.
     pub name: String,
@@ -65,6 +67,7 @@ pub struct DeviceResult {
 
 /// Activity of a starvation guard.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct GuardUse {
     /// How often it began to hold commands back.
     pub holds: u64,
@@ -74,6 +77,7 @@ pub struct GuardUse {
 
 /// What is missing of a run that ended before its workload.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct EarlyStop {
     /// What stopped it, as the program's message.
     pub reason: String,
@@ -86,6 +90,7 @@ pub struct EarlyStop {
 /// The rig of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct RigInfo {
     pub name: String,
     pub title: String,
