@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._native import Drive as NativeDrive
 from ._arrays import int_column
+from ._numbers import path_name
 from ._numpy import np
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Drive:
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
         """Loads the shipped drive of this name, or a drive file."""
-        self._native = NativeDrive.load(os.fspath(name))
+        self._native = NativeDrive.load(path_name("name", name, "the name of a drive, or a path"))
 
     @classmethod
     def from_toml(cls, text: str, origin: str = "drive.toml") -> Drive:
@@ -76,6 +77,28 @@ class Drive:
         """Where blocks lie: columns cylinder, head and sector. Raises InputError for a block that the drive does not have."""
         places = self._native.locate(int_column("lbn", [lbn] if isinstance(lbn, (int, np.integer)) else lbn))
         return dict(zip(("cylinder", "head", "sector"), places))
+
+    def _repr_html_(self) -> str:
+        from ._html import ends, grid, page, table
+
+        keys, zones = self.to_dict(), self.zones
+        rows, left = ends(len(zones["first_lbn"]))
+        names = list(zones)
+        facts = [
+            ("capacity", f"{self.capacity_bytes / 1e9:,.1f} GB"),
+            ("speed", f"{keys['mechanics']['rpm']:g} rpm"),
+            ("cylinders", f"{keys['geometry']['cylinders']:,}"),
+            ("zones", f"{len(zones['first_lbn']):,}" + (f", of which {left:,} are left out below" if left else "")),
+        ]
+        shown = grid(names, ([zones[name][row].item() for name in names] for row in rows))
+        return page(f"{self.name}: {self.title}", table("Drive", facts), shown)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have equal keys."""
+        return self.to_toml() == other.to_toml() if isinstance(other, Drive) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.to_toml())
 
     def __repr__(self) -> str:
         return f"<Drive {self.name}: {self.title}>"

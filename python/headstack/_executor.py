@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed, wait
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
 from typing import Any
 
 from . import _native
@@ -28,13 +27,40 @@ LETHAL = "the process that runs this cell ends without a result, twice"
 
 
 Report = Callable[[int, int], object]
-PartSummary = tuple[int, int, int, int, list[tuple[str, str]]]
+PartSummary = tuple[int, int, int, int, list[tuple[str, str]], list[str]]
+
+#: Parts for each worker, and for an executor that does not say how many workers it has. A part costs little where it has nothing to do.
+PARTS_PER_WORKER, PARTS = 4, 256
+
+#: The last plan of this worker, by its call.
+_plans: dict[str, _native.Sweep] = {}
 
 
-@lru_cache(maxsize=1)
 def planned(source: Source, call: str) -> _native.Sweep:
     """The plan of a sweep, made once in each worker for all parts of a call."""
-    return source.plan()
+    found = _plans.get(call)
+    if found is None:
+        found = source.plan()
+        _plans.clear()
+        _plans[call] = found
+    return found
+
+
+def workers(executor: Executor) -> int | None:
+    """The number of workers of an executor; None if it does not say."""
+    known = getattr(executor, "_max_workers", None)
+    if isinstance(known, int):
+        return known
+    cores = getattr(getattr(executor, "_client", None), "ncores", None)
+    if not callable(cores):
+        return None
+    return sum(cores().values()) or None
+
+
+def default_parts(executor: Executor) -> int:
+    """The number of parts for an executor."""
+    known = workers(executor)
+    return PARTS if known is None else PARTS_PER_WORKER * known
 
 
 def run_part(source: Source, folder: str, number: int, of: int, call: str) -> PartSummary:
@@ -46,13 +72,13 @@ def run_part(source: Source, folder: str, number: int, of: int, call: str) -> Pa
     return planned(source, call).run(folder, number, of, threads, None)
 
 
-def run_cell(source: Source, folder: str, index: int, call: str) -> None:
-    """Runs a cell of a sweep, in a worker."""
-    source.plan().run_cell(folder, index)
+def run_cell(source: Source, folder: str, index: int, of: int, call: str) -> None:
+    """Runs a cell of a sweep of `of` parts, in a worker."""
+    source.plan().run_cell(folder, index, of)
 
 
-def start() -> None:
-    """Nothing, in a worker that has started."""
+def start(source: Source) -> None:
+    """Nothing, in a worker that has started and has read the sweep."""
 
 
 def is_death(error: BaseException | None) -> bool:
@@ -73,9 +99,10 @@ def submitted(pool: Executor, function: Callable[..., Any], *arguments: object) 
 class Isolation:
     """Runs cells one by one, so that one that ends its worker is found."""
 
-    def __init__(self, executor: Executor, source: Source, folder: str, ended: Callable[[], object]) -> None:
-        """`ended` is called after each cell."""
+    def __init__(self, executor: Executor, source: Source, folder: str, of: int, ended: Callable[[], object]) -> None:
+        """`of` is the number of parts; `ended` is called after each cell."""
         self._executor, self._source, self._folder, self._ended = executor, source, folder, ended
+        self._of = of
         self._plan = source.plan()
 
     def run(self, cells: Iterable[int]) -> None:
@@ -103,15 +130,15 @@ class Isolation:
         if not isinstance(self._executor, ProcessPoolExecutor):
             return
         with self._pool(1) as pool:
-            error = submitted(pool, start).exception()
+            error = submitted(pool, start, self._source).exception()
         if is_death(error):
-            reasons = "its initializer fails, or its start method cannot import the program's main module"
+            reasons = "its initializer fails, or it cannot import the program's main module or the classes of the sweep's objects"
             raise InputError(f"executor: a new process ends before it runs anything ({reasons}; see its output)") from error
         if error is not None:
             raise error
 
     def _submit(self, pool: Executor, cell: int) -> Future[Any]:
-        return submitted(pool, run_cell, self._source, self._folder, cell, uuid.uuid4().hex)
+        return submitted(pool, run_cell, self._source, self._folder, cell, self._of, uuid.uuid4().hex)
 
     def _batch(self, queue: deque[int]) -> list[int]:
         """Runs cells until the queue is empty or a worker died, and returns those that a worker's death ended."""
@@ -139,7 +166,7 @@ class Isolation:
         with self._pool(1) as pool:
             error = self._submit(pool, cell).exception()
         if is_death(error):
-            self._plan.store_failure(self._folder, cell, LETHAL)
+            self._plan.store_failure(self._folder, cell, self._of, LETHAL)
         elif error is not None:
             raise error
         self._ended()
@@ -147,7 +174,7 @@ class Isolation:
 
 def run_parts(
     executor: Executor, source: Source, folder: str, parts: int, cells: int, progress: Report | None
-) -> tuple[int, int, int, int, list[tuple[str, str]], bool]:
+) -> tuple[int, int, int, int, list[tuple[str, str]], list[str], bool]:
     """Runs all parts, then the cells of those that were lost. The sums of the parts' summaries, and whether one was lost.
 
     Raises the first exception of a part or cell that is not the death of its worker, after the other parts.
@@ -156,6 +183,7 @@ def run_parts(
     futures = [submitted(executor, run_part, source, folder, number, parts, call) for number in range(1, parts + 1)]
     done, reused, ran, unneeded = 0, 0, 0, 0
     failed: list[tuple[str, str]] = []
+    damaged: list[str] = []
     raised: BaseException | None = None
     death: BaseException | None = None
 
@@ -169,6 +197,7 @@ def run_parts(
             summary = future.result()
             done, reused, ran, unneeded = (total + one for total, one in zip((done, reused, ran, unneeded), summary))
             failed += summary[4]
+            damaged += [str(path) for path in summary[5]]
         elif is_death(error):
             death = error
         else:
@@ -177,7 +206,7 @@ def run_parts(
     if raised is not None:
         raise raised
     if death is None:
-        return done, reused, ran, unneeded, failed, False
+        return done, reused, ran, unneeded, failed, damaged, False
     if isinstance(death, BrokenExecutor) and not isinstance(executor, ProcessPoolExecutor):
         raise death
 
@@ -189,5 +218,5 @@ def run_parts(
     # Where settings are compared until the answer is clear, the rows of these cells decide which run next.
     while left := source.plan().unfinished(folder):
         done = cells - len(left)
-        Isolation(executor, source, folder, ended).run(left)
-    return done, reused, ran, unneeded, failed, True
+        Isolation(executor, source, folder, parts, ended).run(left)
+    return done, reused, ran, unneeded, failed, damaged, True

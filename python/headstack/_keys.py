@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ._errors import InputError
+from ._numbers import plain
 
 
 def toml_value(path: str, value: Any) -> str:
     """The value in TOML. Raises InputError where no key has such a value."""
+    value = plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -20,7 +22,8 @@ def toml_value(path: str, value: Any) -> str:
         return str(int(value))
     if isinstance(value, numbers.Real):
         return repr(float(value))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        value = value.tolist() if hasattr(value, "tolist") else value
         return "[" + ", ".join(toml_value(path, item) for item in value) + "]"
     raise InputError(f"{path}: {type(value).__name__} is no value of a key (bool, int, float, str, list or dict)")
 

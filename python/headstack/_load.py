@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from . import _native
 from ._arrays import KINDS, int_column, op_column
 from ._errors import InputError
+from ._numbers import path_name, plain, real, whole
 from ._numpy import np
 
 if TYPE_CHECKING:
@@ -27,11 +28,17 @@ class Load:
     """
 
     _native: _native.Load
+    #: A function and its arguments, which make the load again.
+    _again: tuple[Callable[..., Load], tuple[Any, ...]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._again
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Loads a file of any kind. Raises InputError with the place of a fault."""
-        self._name = os.fspath(path)
+        self._name = path_name("path", path, "a path")
         self._native = _native.Load.file(self._name, False, None, 1.0, False, None, 0)
+        self._again = (type(self), (self._name,))
 
     @property
     def name(self) -> str:
@@ -44,7 +51,7 @@ class Load:
 
 def _read(path: str | os.PathLike[str]) -> tuple[str, str]:
     """The text and the name of a file."""
-    name = os.fspath(path)
+    name = path_name("path", path, "a path")
     try:
         with open(name, encoding="utf-8-sig") as file:
             return file.read(), name
@@ -68,6 +75,7 @@ class Fio(Load):
             text, origin = _job_text(name, options), name
         self._name = origin
         self._native = _native.Load.fio(text, origin)
+        self._again = (Fio.from_text, (text, origin))
 
     @classmethod
     def from_text(cls, text: str, origin: str = "job.fio") -> Fio:
@@ -75,12 +83,14 @@ class Fio(Load):
         load = cls.__new__(cls)
         load._name = origin
         load._native = _native.Load.fio(text, origin)
+        load._again = (cls.from_text, (text, origin))
         return load
 
 
 def _job_text(name: str, options: Mapping[str, Any]) -> str:
     lines = [f"[{name}]"]
     for key, value in options.items():
+        value = plain(value)
         shown = str(int(value)) if isinstance(value, bool) else str(value)
         if any(letter in key + shown + name for letter in "\n\r"):
             raise InputError(f"{key}: a line break in {shown!r} (one line)")
@@ -102,13 +112,15 @@ class Generators(Load):
                 raise InputError(f"{os.fspath(path)}: a load file and keys ({', '.join(keys)}); give one of them")
             text, self._name = _read(path)
             self._native = _native.Load.generators(text, self._name)
+            self._again = (Generators.from_toml, (text, self._name))
             return
         self._name = "generators"
         try:
-            text = json.dumps(keys, allow_nan=False)
+            text = json.dumps(keys, allow_nan=False, default=_json)
         except (TypeError, ValueError) as error:
             raise InputError(f"generators: {error} (bool, int, float, str, list or dict)") from error
         self._native = _native.Load.generators_of_json(text, self._name)
+        self._again = (_generators_of_json, (text,))
 
     @classmethod
     def from_toml(cls, text: str, origin: str = "load.toml") -> Generators:
@@ -116,7 +128,23 @@ class Generators(Load):
         load = cls.__new__(cls)
         load._name = origin
         load._native = _native.Load.generators(text, origin)
+        load._again = (cls.from_toml, (text, origin))
         return load
+
+
+def _generators_of_json(text: str) -> Generators:
+    """Generators that were pickled."""
+    return Generators(**json.loads(text))
+
+
+def _json(value: Any) -> Any:
+    """Numbers and arrays of NumPy as those of Python. Raises TypeError, as JSON wants it, for anything else."""
+    found = plain(value)
+    if found is value and hasattr(value, "tolist"):
+        found = value.tolist()
+    if found is value:
+        raise TypeError(f"{type(value).__name__} is no value of a key")
+    return found
 
 
 class Requests(Load):
@@ -137,23 +165,26 @@ class Requests(Load):
         offset: Any = None,
         bytes: Any = None,
         device: Any = 0,
-        sector_bytes: int = 512,
-        time_scale: float = 1.0,
+        sector_bytes: SupportsIndex = 512,
+        time_scale: SupportsFloat = 1.0,
         wrap: bool = False,
-        all_to: int | None = None,
+        all_to: SupportsIndex | None = None,
         name: str = "requests",
     ) -> None:
         """Checks the columns and copies them. Raises InputError with the column and row at fault."""
         self._name = name
         self._columns = _columns(time_ns, lbn, sectors, op, offset, bytes, device, sector_bytes)
         time, devices, ops, offsets, lengths = self._columns
-        self._native = _native.Load.columns(
-            time, devices, ops, offsets, lengths, name, float(time_scale), bool(wrap), all_to
-        )
+        scale = real("time_scale", time_scale, 1e-6, 1e6)
+        volume = None if all_to is None else whole("all_to", all_to, 0, 2**32 - 1)
+        self._native = _native.Load.columns(time, devices, ops, offsets, lengths, name, scale, bool(wrap), volume)
+        self._again = (_requests, (type(self), self._columns, scale, bool(wrap), volume, name))
 
     @classmethod
     def from_frame(cls, frame: Any, **options: Any) -> Requests:
         """The requests of a pandas or polars DataFrame, or a dict, whose columns have the names of the arguments."""
+        if not hasattr(frame, "columns") and not isinstance(frame, Mapping):
+            raise InputError(f"frame: {type(frame).__name__} (a DataFrame of pandas or polars, or a dict of columns)")
         known = ("time_ns", "lbn", "sectors", "op", "offset", "bytes", "device")
         names = [str(name) for name in (frame.keys() if isinstance(frame, Mapping) else frame.columns)]
         if "time_ns" not in names:
@@ -183,12 +214,11 @@ def _values(column: Any) -> Any:
 
 
 def _columns(
-    time_ns: Any, lbn: Any, sectors: Any, op: Any, offset: Any, length: Any, device: Any, sector_bytes: int
+    time_ns: Any, lbn: Any, sectors: Any, op: Any, offset: Any, length: Any, device: Any, sector_bytes: SupportsIndex
 ) -> tuple[Int64, Int64, Any, Int64, Int64]:
     time = int_column("time_ns", time_ns)
     rows = len(time)
-    if not isinstance(sector_bytes, int) or not 1 <= sector_bytes <= 1 << 20:
-        raise InputError(f"sector_bytes: {sector_bytes!r} is outside 1 to 1048576")
+    bytes_each = whole("sector_bytes", sector_bytes, 1, 1 << 20)
     in_bytes = offset is not None or length is not None
     if in_bytes and (lbn is not None or sectors is not None):
         raise InputError("lbn and sectors, or offset and bytes; give one pair")
@@ -196,7 +226,7 @@ def _columns(
     names = ("offset", "bytes") if in_bytes else ("lbn", "sectors")
     if first is None or count is None:
         raise InputError(f"{names[0] if first is None else names[1]}: missing")
-    scale = 1 if in_bytes else sector_bytes
+    scale = 1 if in_bytes else bytes_each
     offsets, lengths = (_scaled(n, int_column(n, v, rows), scale) for n, v in zip(names, (first, count)))
     return time, int_column("device", device, rows), op_column(op, rows), offsets, lengths
 
@@ -222,17 +252,20 @@ class Trace(Load):
         path: str | os.PathLike[str],
         *,
         format: str | None = None,
-        time_scale: float = 1.0,
+        time_scale: SupportsFloat = 1.0,
         wrap: bool = False,
-        all_to: int | None = None,
-        skip_bad: int = 0,
+        all_to: SupportsIndex | None = None,
+        skip_bad: SupportsIndex = 0,
     ) -> None:
         """Opens the trace; its records are read during each run."""
-        self._name = os.fspath(path)
+        self._name = path_name("path", path, "a path")
         self._format = format
-        self._skip_bad = skip_bad
+        self._skip_bad = skipped = whole("skip_bad", skip_bad, 0, 2**63 - 1)
+        scale = real("time_scale", time_scale, 1e-6, 1e6)
+        volume = None if all_to is None else whole("all_to", all_to, 0, 2**32 - 1)
+        self._again = (_trace, (type(self), self._name, format, scale, wrap, volume, skipped))
         self._origin_ns: int | None = None
-        self._native = _native.Load.file(self._name, True, format, float(time_scale), bool(wrap), all_to, skip_bad)
+        self._native = _native.Load.file(self._name, True, format, scale, bool(wrap), volume, skipped)
 
     def to_arrays(self) -> dict[str, Any]:
         """All records as columns: time_ns (from the first record's time, as in a run), device, op (codes of read, write, flush, trim),
@@ -264,3 +297,19 @@ class Trace(Load):
         columns["time_ns"] = np.maximum(columns["time_ns"], 0)
         names = ("time_ns", "op", "offset", "bytes", "device")
         return Requests(**{name: columns[name] for name in names}, name=self._name, **options)
+
+
+def _requests(
+    kind: type[Requests], columns: tuple[Any, ...], time_scale: float, wrap: bool, all_to: int | None, name: str
+) -> Requests:
+    """Requests that were pickled."""
+    time, devices, ops, offsets, lengths = columns
+    options: dict[str, Any] = {"time_scale": time_scale, "wrap": wrap, "all_to": all_to, "name": name}
+    return kind(time, op=ops, offset=offsets, bytes=lengths, device=devices, **options)
+
+
+def _trace(
+    kind: type[Trace], path: str, format: str | None, time_scale: float, wrap: bool, all_to: int | None, skip_bad: int
+) -> Trace:
+    """A trace that was pickled."""
+    return kind(path, format=format, time_scale=time_scale, wrap=wrap, all_to=all_to, skip_bad=skip_bad)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import io
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ._results import Results
 
 
-def plot_results(results: Results) -> Any:
-    """The figure: distribution of the response times, time line, parts of the mean response."""
+def plot_results(results: Results) -> Figure:
+    """The figure: distribution of the response times, time line, parts of the mean response. A notebook shows it as a picture, whether or
+    not pyplot is used in it."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plot() needs matplotlib: pip install 'headstack[plot]'") from error
-    figure = Figure(figsize=(13, 3.6), layout="constrained")
+
+    class Picture(Figure):
+        """A figure that knows how a notebook shows it; without pyplot, nothing else tells it."""
+
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            self.savefig(file, format="png", dpi=100)
+            return file.getvalue()
+
+    figure = Picture(figsize=(13, 3.6), layout="constrained")
     responses, timeline, parts = figure.subplots(1, 3)
     for name, times in (("reads", results.reads), ("writes", results.writes)):
         if times.count:

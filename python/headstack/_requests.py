@@ -10,6 +10,9 @@ from ._numpy import np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pandas
+    import polars
+    import pyarrow
 
 __all__ = ["RequestTable"]
 
@@ -91,7 +94,7 @@ class RequestTable:
         """All columns by name, not copied."""
         return dict(self._columns)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """A pandas DataFrame whose columns share the memory; `op`, `cache` and `outcome` are categoricals."""
         import pandas
 
@@ -101,7 +104,7 @@ class RequestTable:
             data[name] = pandas.Categorical.from_codes(codes, dtype=pandas.CategoricalDtype(names), validate=False)
         return pandas.DataFrame(data, copy=False)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """A pyarrow Table whose columns share the memory; `op`, `cache` and `outcome` are dictionaries."""
         import pyarrow
 
@@ -114,14 +117,28 @@ class RequestTable:
                 arrays.append(pyarrow.array(values))
         return pyarrow.Table.from_arrays(arrays, names=self.columns)
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """A polars DataFrame made of the Arrow table."""
         import polars
 
-        return polars.from_arrow(self.to_arrow())
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        from ._html import ends, grid, page
+
+        rows, left = ends(len(self))
+        cells = ([CODED[name][values[row]] if name in CODED else values[row].item() for name, values in self._columns.items()] for row in rows)
+        title = f"{len(self):,} requests" + (f", of which {left:,} are left out" if left else "")
+        return page(title, grid(self.columns, cells))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        computed = ("response_ns",)
+        return RequestTable, ({name: values for name, values in self._columns.items() if name not in computed},)
 
     def __repr__(self) -> str:
         return f"<RequestTable: {len(self)} requests, {len(self._columns)} columns>"

@@ -5,17 +5,20 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex
 
 from . import _native
 from ._errors import InputError
+from ._numbers import real, whole
 from ._numpy import np
 from ._requests import RequestTable
+from ._stored import StoredResults
 
 if TYPE_CHECKING:
     import os
 
     import numpy.typing as npt
+    from matplotlib.figure import Figure
 
     from ._report import Report
 
@@ -27,7 +30,7 @@ KINDS = ("all", "read", "write", "flush")
 class Responses:
     """The response times of the requests of one kind that counted."""
 
-    def __init__(self, native: _native.Results, kind: str) -> None:
+    def __init__(self, native: _native.Results | StoredResults, kind: str) -> None:
         """The response times of `all` requests, or of each `read`, `write` or `flush`."""
         self._native, self._kind = native, kind
 
@@ -76,17 +79,13 @@ class Responses:
         """Time in ms that 99 % do not exceed."""
         return self.quantile_ms(0.99)
 
-    def quantile_ms(self, share: float) -> float:
+    def quantile_ms(self, share: SupportsFloat) -> float:
         """Time in ms that this share of the requests does not exceed."""
-        if not 0 <= share <= 1:
-            raise InputError(f"share: {share!r} is outside 0 to 1")
-        return self._native.quantile_ms(self._kind, share)
+        return self._native.quantile_ms(self._kind, real("share", share, 0.0, 1.0))
 
-    def distribution(self, steps: int = 500) -> dict[str, npt.NDArray[np.float64]]:
+    def distribution(self, steps: SupportsIndex = 500) -> dict[str, npt.NDArray[np.float64]]:
         """The distribution in `steps` rows: columns share and response_ms."""
-        if not isinstance(steps, int) or not 1 <= steps <= 1_000_000:
-            raise InputError(f"steps: {steps!r} is outside 1 to 1000000")
-        shares, times = self._native.distribution(self._kind, steps)
+        shares, times = self._native.distribution(self._kind, whole("steps", steps, 1, 1_000_000))
         return {"share": shares, "response_ms": times}
 
     def __repr__(self) -> str:
@@ -96,7 +95,7 @@ class Responses:
 class Results:
     """Results of a run. `to_json()` is what `headstack sim --json` prints for it, with a CPU time of null."""
 
-    def __init__(self, native: _native.Results) -> None:
+    def __init__(self, native: _native.Results | StoredResults) -> None:
         """Results of the extension; `Rig.run` makes them."""
         self._native = native
         self._dict: dict[str, Any] | None = None
@@ -256,8 +255,9 @@ class Results:
             "simulated_s": self.simulated_s,
         }
 
-    def plot(self) -> Any:
-        """Draws the distribution of the response times, the time line and the parts with matplotlib; returns the figure."""
+    def plot(self) -> Figure:
+        """Draws the distribution of the response times, the time line and the parts with matplotlib; returns the figure, which notebooks
+        show."""
         from ._plot import plot_results
 
         return plot_results(self)
@@ -294,6 +294,15 @@ class Results:
             rows.append(f"<p>Partial: {html.escape(str(self.partial))}</p>")
         rows += [f"<p>Note: {html.escape(text)}</p>" for text in self.notes.values()]
         return "\n".join(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._native, StoredResults):
+            return Results, (self._native,)
+        try:
+            columns: dict[str, Any] | None = self.requests.__reduce__()[1][0]
+        except InputError:
+            columns = None
+        return Results, (StoredResults(self._native, columns),)
 
     def __repr__(self) -> str:
         partial = ", partial" if self.partial else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, SupportsFloat, SupportsIndex
 
 from . import _native
 from ._errors import InputError, StoppedWarning
 from ._keywords import names_nearest
-from ._layer import Layer
 from ._load import Load
+from ._numbers import real, whole
 from ._results import Results
 
 if TYPE_CHECKING:
@@ -40,46 +40,37 @@ class Simulation:
     """
 
     @names_nearest
-    def __init__(self, rig: Rig, load: Load, *, seed: int = 0, keep: str = "all") -> None:
+    def __init__(self, rig: Rig, load: Load, *, seed: SupportsIndex = 0, keep: str = "all") -> None:
         """An idle rig at time 0. `keep` is `all` for a row a request, or `summary`."""
         if not isinstance(load, Load):
             raise InputError(f"load: {type(load).__name__} (a headstack.Load: Fio, Trace, Requests or Generators)")
         if keep not in KEEPS:
             raise InputError(f"keep: {keep!r} (one of {', '.join(KEEPS)})")
-        if not isinstance(seed, int) or not 0 <= seed < 2**64:
-            raise InputError(f"seed: {seed!r} is outside 0 to {2**64 - 1}")
-        orders = [(order, order.knows == "position", order.where == "host") for order in rig._orders]
-        layers = [
-            (layer, number, above_drive, type(layer).complete is not Layer.complete)
-            for layer, number, above_drive in rig._layers
-        ]
-        self._native = _native.Simulation(rig._native, load._native, seed, keep == "all", orders, layers)
+        orders, layers = rig._python_parts()
+        self._native = _native.Simulation(rig._native, load._native, whole("seed", seed, 0, 2**64 - 1), keep == "all", orders, layers)
         self._remains = True
 
-    def step(self, events: int = 1) -> bool:
+    def step(self, events: SupportsIndex = 1) -> bool:
         """Processes a number of events, of which a request takes a few; returns whether any remain."""
-        if not isinstance(events, int) or not 0 <= events < 2**63:
-            raise InputError(f"events: {events!r} is outside 0 to {2**63 - 1}")
-        self._remains = self._native.step(events)
+        self._remains = self._native.step(whole("events", events, 0, 2**63 - 1))
         return self._remains
 
     @names_nearest
     def run(
         self,
-        until: float | None = None,
+        until: SupportsFloat | None = None,
         *,
         progress: Callable[[Progress], bool | None] | None = None,
-        interval_s: float = 0.2,
+        interval_s: SupportsFloat = 0.2,
     ) -> bool:
         """Runs until a time in seconds, or until the load is done; returns whether events remain.
 
         `progress` is called every `interval_s` seconds and stops the run by returning False, as Ctrl-C does.
         """
         until_ns = None if until is None else _as_ns(until)
-        if not 0.0 <= interval_s <= 1e6:
-            raise InputError(f"interval_s: {interval_s!r} is outside 0 to 1000000 s")
+        seconds = real("interval_s", interval_s, 0.0, 1e6, "s")
         report = None if progress is None else _reporter(progress)
-        self._remains, interrupted = self._native.advance(until_ns, report, interval_s)
+        self._remains, interrupted = self._native.advance(until_ns, report, seconds)
         if interrupted:
             warnings.warn("the run was stopped; its results are partial", StoppedWarning, stacklevel=3)
         return self._remains
@@ -100,10 +91,8 @@ class Simulation:
         return Results(self._native.finish())
 
 
-def _as_ns(until: float) -> int:
-    if not isinstance(until, (int, float)) or not 0 <= until <= LATEST_NS / 1e9:
-        raise InputError(f"until: {until!r} is outside 0 to {LATEST_NS / 1e9:.0f} s")
-    return min(round(until * 1e9), LATEST_NS)
+def _as_ns(until: SupportsFloat) -> int:
+    return min(round(real("until", until, 0.0, LATEST_NS / 1e9, "s") * 1e9), LATEST_NS)
 
 
 def _reporter(progress: Callable[[Progress], bool | None]) -> Callable[[int, int, float | None], bool | None]:

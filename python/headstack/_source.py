@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import _native
 from ._errors import InputError
@@ -33,6 +34,14 @@ class PythonLoad(Load):
                 raise InputError(f"sources: {type(source).__name__} cannot be called (a function that returns an iterable of requests)")
         if not isinstance(name, str):
             raise InputError(f"name: {type(name).__name__} (str)")
-        self._name = name
+        self._name, self._sources = name, sources
         named = [(str(getattr(source, "__name__", type(source).__name__)), source) for source in sources]
         self._native = _native.Load.python(name, named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self._sources, self._name)
+
+
+def _made_again(kind: type[PythonLoad], sources: tuple[Source, ...], name: str) -> PythonLoad:
+    """A load that was pickled."""
+    return kind(*sources, name=name)

@@ -34,10 +34,10 @@ from headstack import _executor
 run_cell, run_part = _executor.run_cell, _executor.run_part
 
 
-def cell(source, folder, index, call):
+def cell(source, folder, index, of, call):
     if index == 5:
         os.kill(os.getpid(), signal.SIGKILL)
-    return run_cell(source, folder, index, call)
+    return run_cell(source, folder, index, of, call)
 
 
 def part(source, folder, number, of, call):

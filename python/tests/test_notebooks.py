@@ -81,6 +81,32 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
         pages = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
         assert "<table>" in pages[0], "the results are shown as tables"
         assert "<iframe" in pages[-1], "the report is shown as a page of its own"
+        if has("matplotlib"):
+            pictures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+            assert len(pictures) == 1 and len(pictures[0]) > 5000, "the figure is shown as a picture"
+
+
+#: Objects that a notebook shows, each with a word of its table.
+SHOWN = {
+    "hs.Rig('workstation')": "Volumes",
+    "hs.Drive('exos-x16')": "capacity",
+    "hs.Rig('atlas-10k').run(load)": "iops",
+    "hs.Rig('atlas-10k').run(load).requests": "rotational_latency_ns",
+    "hs.Sweep(rigs='atlas-10k', loads=load, seeds=2)": "atlas-10k",
+    "(sweep := hs.Sweep(rigs='atlas-10k', loads=load, seeds=2)).run('rows') and sweep.results('rows')": "p99_ms",
+}
+
+
+@pytest.mark.filterwarnings("default")
+def test_objects_are_shown_as_tables(tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    head = "import headstack as hs\nload = hs.Fio(rw='randread', size='1g', number_ios=20)"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in (head, *SHOWN)])
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    for cell, word in zip(book.cells[1:], SHOWN.values(), strict=True):
+        page = cell.outputs[-1].data["text/html"]
+        assert "<table" in page and word in page, cell.source
 
 
 if __name__ == "__main__":

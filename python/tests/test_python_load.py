@@ -109,7 +109,7 @@ def test_wrong_sources_are_exceptions(rig: hs.Rig) -> None:
     for sources in ((), (3,), ([hs.Request(0, 8)],)):
         with pytest.raises(hs.InputError, match="sources: .*a function that returns"):
             hs.PythonLoad(*sources)
-    with pytest.raises(TypeError, match="not iterable"):
+    with pytest.raises(hs.InputError, match=r"source <lambda>: returned int \(an iterable of requests\)"):
         rig.run(hs.PythonLoad(lambda context: 3))  # type: ignore[arg-type,return-value]
     with pytest.raises(hs.InputError, match="only a generator can"):
         rig.run(hs.PythonLoad(lambda context: [hs.Request(0, 8), None]))

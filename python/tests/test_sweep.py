@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -35,10 +36,10 @@ run_cell, run_part = _executor.run_cell, _executor.run_part
 
 
 def arm():
-    def cell(source, folder, index, call):
+    def cell(source, folder, index, of, call):
         if index == {cell}:
             os.kill(os.getpid(), signal.SIGKILL)
-        return run_cell(source, folder, index, call)
+        return run_cell(source, folder, index, of, call)
 
     def part(source, folder, number, of, call):
         if {cell} % of == number - 1:
@@ -284,13 +285,13 @@ def test_results_are_one_table_of_columns(file: Path, tmp_path: Path) -> None:
     table = sweep.results(folder)
     assert (table.rows, len(table)) == (6, len(list(table)))
     assert table["key"].tolist() == [cell.key for cell in sweep.plan()]
-    assert table["drive.queue_depth"].tolist() == ["1"] * 3 + ["4"] * 3
+    assert table["drive.queue_depth"].tolist() == [1] * 3 + [4] * 3 and table["drive.queue_depth"].dtype == np.int64
     assert table["seed"].dtype == np.uint64 and table["iops"].dtype == np.float64
     assert (table["requests"] == 50).all() and (table["iops"] > 0).all()
     pandas = pytest.importorskip("pandas")
     frame = table.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == list(table)
-    assert frame.groupby("drive.queue_depth")["iops"].mean()["4"] > frame[frame["seed"] == 0]["iops"].min()
+    assert frame.groupby("drive.queue_depth")["iops"].mean()[4] > frame[frame["seed"] == 0]["iops"].min()
 
 
 def test_keywords_are_the_keys_of_the_file(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,3 +309,123 @@ def test_keywords_are_the_keys_of_the_file(file: Path, tmp_path: Path, monkeypat
         hs.Sweep(rigs="atlas-10k", loads="job.fio", grid={"drive.queue_dept": [1]})
     with pytest.raises(hs.InputError, match="set is not JSON serializable"):
         hs.Sweep(rigs="atlas-10k", loads="job.fio", grid={"drive.queue_depth": [{1}]})
+
+
+def test_settings_have_the_type_of_their_values(file: Path, tmp_path: Path) -> None:
+    settings: list[dict[str, object]] = [{"drive.queue_depth": 16}, {"drive.queue_depth": 2}, {"drive.order": "fcfs"}]
+    sweep = hs.Sweep(rigs="atlas-10k", loads=file.parent / "job.fio", settings=settings, grid={"drive.mechanics.rpm": [10000, 10025.5]})
+    sweep.run(tmp_path / "rows")
+    table = sweep.results(tmp_path / "rows")
+    assert table["drive.mechanics.rpm"].dtype == np.float64
+    assert np.isnan(table["drive.queue_depth"][2]) and table["drive.queue_depth"][0] == 16.0, "a number where there is one"
+    assert table["drive.order"].tolist() == [None, None, "fcfs"] * 2
+    frame = pytest.importorskip("polars").read_parquet(tmp_path / "rows" / "parts")
+    assert frame["drive.queue_depth"].to_list().count(16) == 2
+    assert sorted(table.to_polars().columns) == sorted(frame.columns) == sorted(table.to_arrow().column_names)
+
+
+YOUNGEST = """
+import headstack as hs
+
+
+class Youngest(hs.Order):
+    # A state that another cell must not see.
+    choices = 0
+
+    def choose(self, queue):
+        self.choices += 1
+        if self.choices > 1000:
+            raise RuntimeError("more choices than one cell has")
+        return len(queue) - 1
+"""
+
+
+def test_objects_are_swept_as_they_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "youngest.py").write_text(YOUNGEST)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Youngest = importlib.import_module("youngest").Youngest
+    rig = hs.Rig("atlas-10k", drive={"queue_depth": 4})
+    load = hs.Fio(rw="randread", bs="4k", size="1g", ioengine="libaio", iodepth=8, number_ios=300)
+    own = rig.with_order(Youngest())
+    sweep = hs.Sweep(rigs={"built-in": rig, "own": own}, loads=[load, hs.Generators(requests=100, blocks=[{"depth": 8}])], seeds=3)
+    assert len(sweep) == 12
+    assert sweep.run(tmp_path / "rows").failed == ()
+    table = sweep.results(tmp_path / "rows")
+    for index, cell in enumerate(sweep.plan()):
+        if cell.load == load.name:
+            alone = {"built-in": rig, "own": own.with_order(Youngest())}[cell.rig].run(load, seed=cell.seed)
+            assert table["p99_ms"][index] == alone.response.p99_ms, cell.label
+    with pool() as workers:
+        assert sweep.run(tmp_path / "theirs", executor=workers, parts=3).ran == 12
+    assert values(sweep, tmp_path / "theirs") == values(sweep, tmp_path / "rows")
+    (tmp_path / "youngest.py").unlink()
+    with pytest.raises(hs.InputError, match="cannot import .* the classes of the sweep's objects"), pool() as workers:
+        sweep.run(tmp_path / "others", executor=workers, parts=3)
+    assert sweep.results(tmp_path / "others").rows == 0, "no cell counts as failed"
+    with pytest.raises(hs.InputError, match=r"python is written in Python"):
+        hs.Sweep(rigs=rig, loads=hs.PythonLoad(lambda context: []))
+
+
+class Failing(hs.Order):
+    def choose(self, queue: hs.Queue) -> int:
+        raise KeyError("no choice")
+
+
+def test_exception_of_an_order_is_the_error_of_its_cell(load: hs.Fio, tmp_path: Path) -> None:
+    rig = hs.Rig("atlas-10k")
+    summary = hs.Sweep(rigs=[rig, rig.with_order(Failing())], loads=load).run(tmp_path / "rows")
+    assert [label for label, _ in summary.failed] == ["atlas-10k #2, job, seed 0"]
+    assert "no choice" in summary.failed[0][1]
+
+
+def test_figures_by_job_are_columns(tmp_path: Path) -> None:
+    job = "[global]\nsize=1g\nnumber_ios=50\n[log]\nrw=write\nfdatasync=1\n[scan]\nrw=read\nbs=64k\n"
+    sweep = hs.Sweep(rigs="atlas-10k", loads=hs.Fio.from_text(job), by_job=True)
+    sweep.run(tmp_path / "rows")
+    table = sweep.results(tmp_path / "rows")
+    assert table["job.log.flush_p99_ms"] == table["flush_p99_ms"] and table["job.scan.read_requests"] == 50
+
+
+def test_damaged_file_is_named_and_its_cells_run_again(file: Path, tmp_path: Path) -> None:
+    sweep, folder = hs.Sweep(file), tmp_path / "rows"
+    sweep.run(folder)
+    before = values(sweep, folder)
+    (path,) = (folder / "parts").iterdir()
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(hs.InputError, match="is damaged"):
+        sweep.results(folder)
+    summary = sweep.run(folder)
+    assert (summary.ran, summary.damaged) == (6, (str(path),))
+    assert values(sweep, folder) == before
+
+
+class Sized(ThreadPoolExecutor):
+    """An executor as of Dask, which says how many cores its workers have."""
+
+    def __init__(self, cores: dict[str, int]) -> None:
+        super().__init__(1)
+        del self._max_workers
+        self._client = type("Client", (), {"ncores": staticmethod(lambda: cores)})()
+
+
+def test_number_of_parts_follows_the_workers() -> None:
+    from headstack._executor import PARTS, default_parts
+
+    with ThreadPoolExecutor(3) as known:
+        assert default_parts(known) == 12
+    assert default_parts(Sized({"a": 8, "b": 4})) == 48
+    assert default_parts(Sized({})) == PARTS, "a cluster without workers yet"
+
+
+def test_progress_is_a_bar_where_tqdm_is_installed(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    assert hs.Sweep(file).run(tmp_path / "rows", progress=True).ran == 6
+    assert "6/6" in capsys.readouterr().err
+    hs.Rig("atlas-10k").run(hs.Fio(rw="randread", size="1g", number_ios=50), progress=True)
+    assert "%|" in capsys.readouterr().err
+
+
+def test_sweep_is_pickled_and_shown(file: Path) -> None:
+    sweep = hs.Sweep(rigs=hs.Rig("atlas-10k"), loads=file.parent / "job.fio", grid={"drive.queue_depth": [1, 2]})
+    assert [cell.key for cell in pickle.loads(pickle.dumps(sweep)).plan()] == [cell.key for cell in sweep.plan()]
+    assert "2 runs" in sweep._repr_html_() and "drive.queue_depth" in sweep._repr_html_()

@@ -23,6 +23,7 @@ mod run_state;
 mod simulation;
 mod steps;
 mod sweep;
+mod sweep_setup;
 mod trace;
 mod tune;
 mod watch;

@@ -5,7 +5,8 @@ use crate::files::MachineFiles;
 use crate::python_load::{PythonLoad, PythonSources, SourceRun};
 use crate::trace::{TraceColumns, format_named};
 use headstack::workload::LoadFile;
-use headstack::{TraceOptions, Workload, WorkloadKind};
+use headstack::{Error, FileSource, TraceOptions, Workload, WorkloadKind};
+use headstack_sweep::SweepLoad;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -47,6 +48,24 @@ impl LoadSource {
         })
     }
 
+    /// A workload of these requests whose files `files` opens.
+    ///
+    /// *Errors:* a file cannot be read or is invalid; the load is written in Python.
+    fn workload_with<'f>(&self, files: &'f dyn FileSource) -> Result<Workload<'f>, Error> {
+        match self {
+            LoadSource::Job { text, origin } => Workload::fio_job(text, origin, files),
+            LoadSource::Generators { text, origin } => Workload::load_file(text, origin),
+            LoadSource::File { kind, path, options } => Workload::open_as(*kind, path, options, files),
+            LoadSource::Columns { columns, name, options } => {
+                Ok(Workload::records(Arc::clone(columns).records(), name, options))
+            }
+            LoadSource::Python(sources) => {
+                let message = "is written in Python; only Rig.run and Simulation run it".to_string();
+                Err(Error::Read { file: sources.name.clone(), message })
+            }
+        }
+    }
+
     /// A workload of these requests for one run, whichever language they are written in.
     ///
     /// *Errors:* as [`LoadSource::workload`]; what a source written in Python raises.
@@ -60,6 +79,32 @@ impl LoadSource {
     /// Whether the load is written in Python.
     pub(crate) fn is_python(&self) -> bool {
         matches!(self, LoadSource::Python(_))
+    }
+}
+
+impl SweepLoad for LoadSource {
+    fn content(&self) -> Vec<u8> {
+        let text = |kind: &str, text: &str| format!("{kind}\0{text}").into_bytes();
+        let options = |options: &TraceOptions| {
+            let format = options.format.map(|format| format.name);
+            let TraceOptions { time_scale, wrap, all_to, malformed_max, .. } = options;
+            format!("{format:?} {time_scale} {wrap} {all_to:?} {malformed_max}")
+        };
+        match self {
+            LoadSource::Job { text: job, .. } => text("job", job),
+            LoadSource::Generators { text: load, .. } => text("generators", load),
+            LoadSource::File { options: read, .. } => text("file", &options(read)),
+            LoadSource::Columns { columns, options: read, .. } => {
+                let mut bytes = text("columns", &options(read));
+                bytes.extend(columns.bytes());
+                bytes
+            }
+            LoadSource::Python(sources) => text("python", &sources.name),
+        }
+    }
+
+    fn workload<'f>(&self, files: &'f dyn FileSource) -> Result<Workload<'f>, Error> {
+        self.workload_with(files)
     }
 }
 

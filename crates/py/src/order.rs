@@ -1,5 +1,6 @@
 //! Orders written in Python: a method that chooses among the waiting requests.
 
+use crate::error::input_error;
 use headstack::{Instant, KeptRequests};
 use headstack_policy::order::{AccessCost, Order};
 use headstack_policy::{QueueView, Slot};
@@ -161,7 +162,13 @@ impl PythonOrder {
         let waiting = view.slots.len();
         Python::attach(|py| {
             let index = self.chooser.bind(py).call_method1(intern!(py, "choose"), (queue,))?;
-            let index: i64 = index.call_method0(intern!(py, "__index__"))?.extract()?;
+            let is_whole = index.hasattr(intern!(py, "__index__"))?;
+            let refused =
+                || input_error(format!("order: choose() returned {index:?}, which is no whole number"));
+            let index: i64 = match is_whole {
+                true => index.call_method0(intern!(py, "__index__"))?.extract()?,
+                false => return Err(refused()),
+            };
             usize::try_from(index).ok().filter(|index| *index < waiting).ok_or_else(|| {
                 PyIndexError::new_err(format!(
                     "choose() returned {index}, which is outside 0 to {}",

@@ -86,19 +86,27 @@ impl PythonLoad {
         let now_ns = Arc::new(AtomicU64::new(0));
         let volumes = Arc::new(run.volumes.clone());
         let made = Python::attach(|py| {
-            let source = |(number, (_, function)): (usize, &(String, Py<PyAny>))| -> PyResult<PythonSource> {
-                let (now_ns, volumes) = (Arc::clone(&now_ns), Arc::clone(&volumes));
-                let context = NativeLoadContext::new(run.seed, number, volumes, now_ns);
-                let iterator = function.bind(py).call1((context,))?.try_iter()?;
-                let receives = iterator.hasattr(intern!(py, "throw"))?;
-                Ok(PythonSource {
-                    iterator: iterator.unbind(),
-                    receives,
-                    state: SourceState::Continues(None),
-                    outstanding: 0,
-                    completions: VecDeque::new(),
-                })
-            };
+            let source =
+                |(number, (name, function)): (usize, &(String, Py<PyAny>))| -> PyResult<PythonSource> {
+                    let (now_ns, volumes) = (Arc::clone(&now_ns), Arc::clone(&volumes));
+                    let context = NativeLoadContext::new(run.seed, number, volumes, now_ns);
+                    let made = function.bind(py).call1((context,))?;
+                    if !made.hasattr(intern!(py, "__iter__"))? && !made.hasattr(intern!(py, "__getitem__"))? {
+                        let kind = made.get_type().name()?;
+                        return Err(input_error(format!(
+                            "source {name}: returned {kind} (an iterable of requests)"
+                        )));
+                    }
+                    let iterator = made.try_iter()?;
+                    let receives = iterator.hasattr(intern!(py, "throw"))?;
+                    Ok(PythonSource {
+                        iterator: iterator.unbind(),
+                        receives,
+                        state: SourceState::Continues(None),
+                        outstanding: 0,
+                        completions: VecDeque::new(),
+                    })
+                };
             sources.functions.iter().enumerate().map(source).collect::<PyResult<Vec<_>>>()
         });
         let sources = made.map_err(CallError::Raised)?;

@@ -135,6 +135,19 @@ impl NativeResults {
         Ok((shares.into_pyarray(py), times.into_pyarray(py)))
     }
 
+    /// The counts of the response times of a kind: the largest time of each in ns, and the requests. Quantiles follow from these.
+    #[allow(clippy::type_complexity, reason = "two columns")]
+    fn steps<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+        let times = self.responses(kind)?;
+        let (times, counts): (Vec<i64>, Vec<i64>) =
+            times.steps().map(|(time, count)| (time.0 as i64, count as i64)).unzip();
+        Ok((times.into_pyarray(py), counts.into_pyarray(py)))
+    }
+
     /// Mean of each part of the response time in ms.
     fn parts_ms(&self) -> Vec<(&'static str, f64)> {
         TimeSplit::NAMES.into_iter().zip(self.results.totals().parts_ms()).collect()
@@ -167,7 +180,8 @@ fn columns<'py>(py: Python<'py>, table: KeptRequests) -> PyResult<Bound<'py, PyD
     dict.set_item("volume", sparse(py, table.volume))?;
     dict.set_item("device", sparse(py, table.device))?;
     dict.set_item("outcome", sparse(py, table.outcome))?;
-    let counted = |values: Vec<bool>| values.into_iter().map(|is_left_out| !is_left_out).collect::<Vec<bool>>();
+    let counted =
+        |values: Vec<bool>| values.into_iter().map(|is_left_out| !is_left_out).collect::<Vec<bool>>();
     let counted = table.uncounted.into_values().map(|values| counted(values).into_pyarray(py));
     dict.set_item("counted", counted)?;
     dict.set_item("submitted_ns", table.submitted_ns.into_pyarray(py))?;

@@ -63,6 +63,12 @@ impl TraceColumns {
         })
     }
 
+    /// The columns of a replay as bytes.
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = u8> {
+        let numbers = [&self.time_ns, &self.device, &self.offset, &self.bytes].into_iter().flatten();
+        numbers.flat_map(|number| number.to_le_bytes()).chain(self.op.iter().copied())
+    }
+
     fn record(&self, row: usize) -> Record {
         let time = Instant(self.time_ns[row] as u64);
         let kind = Kind::ALL[usize::from(self.op[row])];
@@ -124,7 +130,8 @@ pub(crate) fn read_trace<'py>(
         let fault = |error: &dyn std::fmt::Display| CallError::Input(error.to_string());
         let input = MachineFiles.open(Path::new(path)).map_err(|error| fault(&format!("{path}: {error}")))?;
         let trace = Trace::open(input, path, format).map_err(|error| fault(&error))?;
-        let (mut trace, mut columns, mut origin) = (trace.skipping(malformed_max), TraceColumns::default(), None);
+        let (mut trace, mut columns, mut origin) =
+            (trace.skipping(malformed_max), TraceColumns::default(), None);
         while let Some(record) = trace.next_record().map_err(|error| fault(&error))? {
             columns.push(&record, *origin.get_or_insert(record.time))?;
         }

@@ -141,7 +141,7 @@ fn serve(
 /// Checks, once no events remain, that each layer written in Python has answered all its requests.
 ///
 /// *Errors:* a layer has not.
-fn check_answered(layers: &[SharedLayerState]) -> Result<(), CallError> {
+pub(crate) fn check_answered(layers: &[SharedLayerState]) -> Result<(), CallError> {
     let stuck = layers.iter().find_map(|layer| layer.lock().expect("no thread panics with it").stuck());
     if let Some(message) = stuck { Err(CallError::Input(message)) } else { Ok(()) }
 }
@@ -155,37 +155,48 @@ fn built(
     shared: &Arc<WorkerState>,
 ) -> Result<BuiltSimulation, CallError> {
     let volumes: Vec<u64> = plan.rig.volumes().iter().map(|volume| volume.sectors).collect();
-    let run = SourceRun {
-        seed: plan.seed,
-        volumes: volumes.clone(),
-        raised: raised.clone(),
-        shared: Arc::clone(shared),
-    };
+    let run = SourceRun { seed: plan.seed, volumes, raised: raised.clone(), shared: Arc::clone(shared) };
     let mut simulation = Simulation::new(&plan.rig, plan.load.workload_of(run)?, plan.seed)?;
     if plan.keeps_requests {
         simulation = simulation.keep_requests();
     }
-    for order in plan.orders {
-        set_order(&mut simulation, &order, raised)?;
+    let layers = put_into(&mut simulation, &plan.rig, &plan.orders, &plan.layers, raised)?;
+    Ok((simulation, layers))
+}
+
+/// Puts orders and layers written in Python into a simulation. Returns the states of the layers.
+///
+/// *Errors:* the rig has no such place; what a layer raises at its start.
+pub(crate) fn put_into(
+    simulation: &mut Simulation<'_>,
+    rig: &Rig,
+    orders: &[ChooserPlan],
+    plans: &[LayerPlan],
+    raised: &RaisedSlot,
+) -> Result<Vec<SharedLayerState>, CallError> {
+    for order in orders {
+        set_order(simulation, order, raised)?;
     }
+    let volumes: Vec<u64> = rig.volumes().iter().map(|volume| volume.sectors).collect();
     let mut layers = Vec::new();
-    for LayerPlan { object, place, completes } in plan.layers {
+    for LayerPlan { object, place, completes } in plans {
+        let (place, object) = (*place, Python::attach(|py| object.clone_ref(py)));
         let sectors = match place {
             LayerPlace::Volume(number) => volumes.get(number as usize).copied(),
             LayerPlace::Device(number) => ((number as usize) < simulation.engine().devices())
                 .then(|| simulation.engine().device(number as usize).sectors()),
         };
         let sectors = sectors.ok_or_else(|| CallError::Input(format!("layer: the rig has no {place:?}")))?;
-        let layer = PythonLayer::new(object, sectors, completes, raised.clone());
+        let layer = PythonLayer::new(object, sectors, *completes, raised.clone());
         let layer = layer.map_err(CallError::Raised)?;
         layers.push(layer.state());
         simulation.engine_mut().insert(place, Box::new(layer));
     }
-    Ok((simulation, layers))
+    Ok(layers)
 }
 
 fn set_order(
-    simulation: &mut Simulation<'static>,
+    simulation: &mut Simulation<'_>,
     plan: &ChooserPlan,
     raised: &RaisedSlot,
 ) -> Result<(), CallError> {

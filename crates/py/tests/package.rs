@@ -17,10 +17,13 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// What the tests need from the Python index; `python/pyproject.toml` has the same list as the extra `test`.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 13] = [
     "numpy",
     "pandas",
     "pyarrow",
+    "polars",
+    "matplotlib",
+    "tqdm",
     "pytest",
     "hypothesis",
     "mypy",

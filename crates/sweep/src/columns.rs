@@ -49,3 +49,6 @@ pub(crate) const FIGURES: [(&str, &str); 36] = [
     ("arm_share", ""),
     ("hit_share", ""),
 ];
+
+/// Columns of lists: the largest time of each bucket, and the requests in it.
+pub(crate) const HISTOGRAM: [&str; 2] = ["histogram_ns", "histogram_requests"];

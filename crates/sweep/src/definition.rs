@@ -1,17 +1,18 @@
 //! The sweep file: rigs, loads, settings and seeds.
 
 use crate::columns::FIGURES;
-use crate::draw;
-use crate::settings::{CELLS_MAX, RandomSettings, SettingValues, leaves, word};
+use crate::combinations::Combinations;
+use crate::settings::{CELLS_MAX, RandomSettings};
 use headstack::TraceOptions;
 use headstack_model::SpecError;
 use headstack_model::spec::{Fault, KeyRules, nearest};
 use headstack_workload::trace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use toml::{Table, Value};
+use toml::Table;
 
 /// A definition: the runs are `rigs` × `loads` × settings × seeds.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -26,7 +27,7 @@ pub struct SweepFile {
     pub loads: Vec<String>,
     /// Number of seeds.
     #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub seeds: u64,
     /// The first seed; the others follow it.
     #[serde(default)]
@@ -34,6 +35,9 @@ pub struct SweepFile {
     /// Whether each row has the distribution of the response times.
     #[serde(default)]
     pub histograms: bool,
+    /// Whether each row has the figures of each job of the load, in columns such as `job.log.flush_p99_ms`.
+    #[serde(default)]
+    pub by_job: bool,
     /// A column with figures, such as `p99_ms`. A combination of settings gets no more seeds once its figure in this column differs from
     /// that of the first combination by more than chance. Empty: all get all seeds.
     #[serde(default)]
@@ -137,52 +141,17 @@ impl SweepFile {
         }
     }
 
-    /// All combinations of settings in order: every combination of the grid with each of the list and each draw.
+    /// All combinations of settings in order: every combination of the grid with each of the list and each draw, each once.
     ///
     /// *Errors:* a key and what is wrong with its values.
-    pub(crate) fn settings(&self) -> Result<Vec<SettingValues>, Fault> {
-        let mut combinations = vec![SettingValues::new()];
-        for (key, values) in leaves(&self.grid) {
-            let Value::Array(values) = values else {
-                return Err(Fault::new(key, "must be a list of values, such as [1, 8, 32]"));
-            };
-            if values.is_empty() {
-                return Err(Fault::new(key, "is an empty list; name at least one value"));
-            }
-            if combinations.len().saturating_mul(values.len()) > CELLS_MAX {
-                return Err(Fault::new(key, format!("the grid has more than {CELLS_MAX} combinations")));
-            }
-            let with = |settings: &SettingValues| {
-                let one = |value: &Value| joined(settings, &[(key.clone(), word(value))].into());
-                values.iter().map(one).collect::<Vec<_>>()
-            };
-            combinations = combinations.iter().flat_map(with).collect();
-        }
-        let list = self.list.iter().map(single).collect::<Result<Vec<_>, _>>()?;
-        let drawn = self.random.as_ref().map(draw::settings).transpose()?.unwrap_or_default();
-        let others: Vec<SettingValues> = list.into_iter().chain(drawn).collect();
-        if others.is_empty() {
-            return Ok(combinations);
-        }
-        if combinations.len().saturating_mul(others.len()) > CELLS_MAX {
-            return Err(Fault::new("grid", format!("more than {CELLS_MAX} combinations of settings")));
-        }
-        let all = |grid: &SettingValues| others.iter().map(|other| joined(grid, other)).collect::<Vec<_>>();
-        Ok(combinations.iter().flat_map(all).collect())
+    pub(crate) fn settings(&self) -> Result<Combinations, Fault> {
+        Combinations::new(&self.grid, &self.list, self.random.as_ref())
     }
-}
 
-fn joined(one: &SettingValues, other: &SettingValues) -> SettingValues {
-    one.iter().chain(other).map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
-/// The settings of one table of the list.
-fn single(table: &Table) -> Result<SettingValues, Fault> {
-    let leaf = |(key, value): (String, &Value)| match value {
-        Value::Table(_) => Err(Fault::new(key, "is an empty table; give a value")),
-        _ => Ok((key, word(value))),
-    };
-    leaves(table).into_iter().map(leaf).collect()
+    /// The settings as they are written: what decides about their combinations.
+    pub(crate) fn written_settings(&self) -> Value {
+        json!({"grid": self.grid, "list": self.list, "random": self.random})
+    }
 }
 
 /// An error at the line where the key is written.
@@ -206,7 +175,8 @@ mod tests {
         let file = SweepFile::parse(&format!("{HEAD}{text}"), "s.toml").unwrap_or_else(|e| panic!("{e}"));
         let all = file.settings().unwrap_or_else(|fault| panic!("{fault}"));
         let line = |(key, value): (&String, &String)| format!("{key}={value}");
-        all.iter().map(|one| one.iter().map(line).collect::<Vec<_>>().join(" ")).collect()
+        let one = |index: usize| all.settings(index).iter().map(line).collect::<Vec<_>>().join(" ");
+        (0..all.len()).map(one).collect()
     }
 
     fn refused(text: &str) -> String {
@@ -227,6 +197,9 @@ mod tests {
             ]
         );
         assert_eq!(settings(""), [""], "without settings there is one run for each rig, load and seed");
+        let repeated =
+            "[grid]\ndrive.queue_depth = [1, 1, 2]\n[[list]]\ndrive.queue_depth = 2\n[[list]]\n[[list]]\n";
+        assert_eq!(settings(repeated), ["drive.queue_depth=2", "drive.queue_depth=1"], "each once");
     }
 
     #[test]
@@ -243,6 +216,6 @@ mod tests {
             found,
             "s.toml:3: until_clear: no column with figures is called `p99`; did you mean `p99_ms`?"
         );
-        assert!(refused(&format!("{HEAD}seeds = 0\n")).contains("0 is outside 1 to 1000000"));
+        assert!(refused(&format!("{HEAD}seeds = 0\n")).contains("0 is outside 1 to 10000000"));
     }
 }

@@ -1,47 +1,98 @@
 //! Settings drawn at random. The draws depend on the seed and the keys alone.
 
-use crate::settings::{RandomSettings, SettingValues, leaves, word};
+use crate::settings::{RandomSettings, SettingKind, SettingValues, leaves, word};
 use headstack_model::spec::Fault;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use toml::{Table, Value};
 
 /// The values of a key from which one is drawn.
-enum Choices<'a> {
-    Listed(&'a [Value]),
+#[derive(Debug)]
+enum Choices {
+    Listed(Vec<String>),
     Whole { from: i64, to: i64, is_log: bool },
     Real { from: f64, to: f64, is_log: bool },
 }
 
+/// A drawn value; of a list, its place.
+#[derive(Clone, Copy, Debug)]
+enum Drawn {
+    Listed(u32),
+    Whole(i64),
+    Real(f64),
+}
+
 /// The drawn combinations, in the order of the draws.
-///
-/// *Errors:* a key and what is wrong with its values.
-pub(crate) fn settings(random: &RandomSettings) -> Result<Vec<SettingValues>, Fault> {
-    let mut keys = Vec::new();
-    for (key, value) in leaves(&random.keys) {
-        let found = choices(value).map_err(|message| Fault::new(key.clone(), message))?;
-        keys.push((key, found));
+#[derive(Debug)]
+pub(crate) struct Draws {
+    keys: Vec<(String, SettingKind, Choices)>,
+    /// One for each key, draw after draw.
+    values: Vec<Drawn>,
+}
+
+impl Draws {
+    /// *Errors:* a key and what is wrong with its values.
+    pub(crate) fn new(random: &RandomSettings) -> Result<Draws, Fault> {
+        let mut keys = Vec::new();
+        for (key, value) in leaves(&random.keys) {
+            let (kind, found) = choices(value).map_err(|message| Fault::new(key.clone(), message))?;
+            keys.push((key, kind, found));
+        }
+        if keys.is_empty() {
+            return Err(Fault::new("keys", "is empty; name at least one key to draw"));
+        }
+        let mut generator = Pcg64::seed_from_u64(random.seed);
+        let draws = (0..random.count).flat_map(|_| &keys);
+        let values = draws.map(|(_, _, choices)| draw(choices, &mut generator)).collect();
+        Ok(Draws { keys, values })
     }
-    if keys.is_empty() {
-        return Err(Fault::new("keys", "is empty; name at least one key to draw"));
+
+    pub(crate) fn len(&self) -> usize {
+        self.values.len() / self.keys.len()
     }
-    let mut generator = Pcg64::seed_from_u64(random.seed);
-    let mut one = || keys.iter().map(|(key, choices)| (key.clone(), draw(choices, &mut generator))).collect();
-    Ok((0..random.count).map(|_| one()).collect())
+
+    /// Each key and what its values are.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (&String, SettingKind)> {
+        self.keys.iter().map(|(key, kind, _)| (key, *kind))
+    }
+
+    /// The settings of a draw.
+    pub(crate) fn settings(&self, index: usize) -> SettingValues {
+        let drawn = &self.values[index * self.keys.len()..][..self.keys.len()];
+        let word = |((key, _, choices), drawn): (&(String, SettingKind, Choices), &Drawn)| {
+            let word = match (choices, drawn) {
+                (Choices::Listed(words), Drawn::Listed(place)) => words[*place as usize].clone(),
+                (_, Drawn::Listed(place)) => place.to_string(),
+                (_, Drawn::Whole(whole)) => whole.to_string(),
+                (_, Drawn::Real(number)) => Value::Float(*number).to_string(),
+            };
+            (key.clone(), word)
+        };
+        self.keys.iter().zip(drawn).map(word).collect()
+    }
 }
 
 const FORM: &str =
     "must be a list of values, or { from = 1, to = 32 } with from < to (scale = \"log\" needs from > 0)";
 
-fn choices(value: &Value) -> Result<Choices<'_>, &'static str> {
+/// What the values of a key are, and from which one is drawn.
+fn choices(value: &Value) -> Result<(SettingKind, Choices), &'static str> {
     match value {
-        Value::Array(values) if !values.is_empty() => Ok(Choices::Listed(values)),
-        Value::Table(range) => range_of(range).ok_or(FORM),
+        Value::Array(values) if !values.is_empty() => {
+            let kinds = values.iter().map(SettingKind::of);
+            let kind = kinds.reduce(SettingKind::or).ok_or(FORM)?;
+            Ok((kind, Choices::Listed(values.iter().map(word).collect())))
+        }
+        Value::Table(range) => {
+            let found = range_of(range).ok_or(FORM)?;
+            let is_whole = matches!(found, Choices::Whole { .. });
+            Ok((if is_whole { SettingKind::Whole } else { SettingKind::Real }, found))
+        }
         _ => Err(FORM),
     }
 }
 
-fn range_of(range: &Table) -> Option<Choices<'_>> {
+fn range_of(range: &Table) -> Option<Choices> {
     let is_log = match range.get("scale").map(Value::as_str) {
         None | Some(Some("linear")) => false,
         Some(Some("log")) => true,
@@ -61,18 +112,16 @@ fn range_of(range: &Table) -> Option<Choices<'_>> {
     }
 }
 
-fn draw(choices: &Choices<'_>, generator: &mut Pcg64) -> String {
+fn draw(choices: &Choices, generator: &mut Pcg64) -> Drawn {
     match choices {
-        Choices::Listed(values) => word(&values[generator.random_range(0..values.len())]),
-        Choices::Whole { from, to, is_log: false } => generator.random_range(*from..=*to).to_string(),
+        Choices::Listed(words) => Drawn::Listed(generator.random_range(0..words.len()) as u32),
+        Choices::Whole { from, to, is_log: false } => Drawn::Whole(generator.random_range(*from..=*to)),
         Choices::Whole { from, to, is_log: true } => {
             // Every whole number has the share of the logarithmic scale from itself to the next one.
             let drawn = between(*from as f64, *to as f64 + 1.0, true, generator);
-            (drawn as i64).clamp(*from, *to).to_string()
+            Drawn::Whole((drawn as i64).clamp(*from, *to))
         }
-        Choices::Real { from, to, is_log } => {
-            Value::Float(between(*from, *to, *is_log, generator)).to_string()
-        }
+        Choices::Real { from, to, is_log } => Drawn::Real(between(*from, *to, *is_log, generator)),
     }
 }
 
@@ -92,7 +141,9 @@ mod tests {
 
     fn drawn(seed: u64, keys: &str) -> Result<Vec<SettingValues>, String> {
         let keys = toml::from_str(keys).expect("the keys are TOML");
-        settings(&RandomSettings { count: 200, seed, keys }).map_err(|fault| fault.to_string())
+        let found =
+            Draws::new(&RandomSettings { count: 200, seed, keys }).map_err(|fault| fault.to_string())?;
+        Ok((0..found.len()).map(|index| found.settings(index)).collect())
     }
 
     #[test]

@@ -2,19 +2,21 @@
 
 use crate::drives::SharedDrives;
 use crate::error::SweepError;
-use crate::folder::{FinishedCells, SweepFolder};
+use crate::finished::FinishedCells;
+use crate::folder::{PartFile, SEGMENT, SweepFolder, segment};
 use crate::inputs::SharedFiles;
+use crate::objects::run_whole;
 use crate::pending::pending;
 use crate::plan::{SweepCell, SweepPart, SweepPlan};
 use crate::row::SweepRow;
 use cpu_time::ThreadTime;
-use headstack::{Error, Simulation, Workload};
+use headstack::{Error, Simulation};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// CPU time of a chunk, in seconds: a thousand times what it costs the usual task engines to pass a chunk to a worker.
@@ -25,6 +27,9 @@ const CHUNK_CELLS: usize = 1000;
 
 /// Chunks per core that a sweep has at least, so that all cores end at about the same time.
 const CHUNKS_PER_CORE: usize = 4;
+
+/// Files of a few rows each that are merged at a time.
+const SMALL_FILES: usize = 64;
 
 /// A run of a plan, or of a part of it, into a folder.
 pub struct SweepRun<'a> {
@@ -38,6 +43,7 @@ pub struct SweepRun<'a> {
 
 /// What a run has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SweepSummary {
     /// Cells of the part.
     pub cells: usize,
@@ -49,6 +55,8 @@ pub struct SweepSummary {
     pub unneeded: usize,
     /// Cells of the part that failed, now or before: the label and the error.
     pub failed: Vec<(String, String)>,
+    /// Files of rows that were damaged. They were renamed, and their cells run again.
+    pub damaged: Vec<PathBuf>,
     /// Whether it stopped before its last cell.
     pub is_stopped: bool,
 }
@@ -98,33 +106,43 @@ impl<'a> SweepRun<'a> {
     /// finished chunks are kept.
     pub fn run(&self) -> Result<SweepSummary, SweepError> {
         let folder = SweepFolder::create(self.folder)?;
-        let mut finished = folder.finished(self.plan)?;
+        let (mut finished, damaged) = folder.finished(self.plan, self.part)?;
         folder.write_plan(self.plan)?;
         let mine: Vec<usize> = self.plan.part(self.part).collect();
-        let reused = self.with_rows(&finished);
+        let reused = with_rows(&mine, &finished);
         let work = self.work(&folder, reused, mine.len());
         (self.progress)(reused, mine.len());
-        let mut next = pending(self.plan, &mine, &finished);
-        while !next.is_empty() && !work.is_over.load(Ordering::Relaxed) {
-            let (chunks, measured) = work.chunks(&next)?;
-            match work.run_all(&chunks, &measured)? {
-                Some(ran) => finished.extend(ran),
-                None => finished = folder.finished(self.plan)?,
+        // The rows of all cells decide which run next where settings are compared until the answer is clear.
+        let group = if self.plan.until_clear().is_none() { SEGMENT } else { mine.len().max(1) };
+        let (mut costs, mut left) = (CellCosts::new(), 0);
+        for cells in mine.chunks(group) {
+            let mut next = pending(self.plan, cells, &finished);
+            let has_new = !next.is_empty();
+            while !next.is_empty() && !work.is_over.load(Ordering::Relaxed) {
+                let (chunks, measured) = work.chunks(&next, &mut costs)?;
+                for row in work.run_all(&chunks, measured)? {
+                    finished.add_row(&row, self.plan.until_clear());
+                }
+                next = pending(self.plan, cells, &finished);
             }
-            next = pending(self.plan, &mine, &finished);
+            left += next.len();
+            if has_new && next.is_empty() {
+                folder.compact_all(self.plan, self.part)?;
+            }
         }
-        let error = |index: &usize| {
-            let cell = &self.plan.cells()[*index];
-            Some((self.plan.label(cell), finished.get(&cell.key)?.error.clone()?))
-        };
-        let with_rows = self.with_rows(&finished);
+        let is_mine = |index: usize| self.plan.part_of(index, self.part.of) == self.part;
+        let failed = finished.errors.iter().filter(|(index, _)| is_mine(**index));
+        let with_rows = with_rows(&mine, &finished);
         Ok(SweepSummary {
             cells: mine.len(),
             reused,
             ran: with_rows - reused,
-            unneeded: if next.is_empty() { mine.len() - with_rows } else { 0 },
-            failed: mine.iter().filter_map(error).collect(),
-            is_stopped: !next.is_empty(),
+            unneeded: if left == 0 { mine.len() - with_rows } else { 0 },
+            failed: failed
+                .map(|(index, error)| (self.plan.label(&self.plan.cell(*index)), error.clone()))
+                .collect(),
+            damaged,
+            is_stopped: left > 0,
         })
     }
 
@@ -133,7 +151,7 @@ impl<'a> SweepRun<'a> {
     ///
     /// *Errors:* those of [`SweepRun::run`].
     pub fn unfinished(&self) -> Result<Vec<usize>, SweepError> {
-        let finished = SweepFolder::create(self.folder)?.finished(self.plan)?;
+        let (finished, _) = SweepFolder::create(self.folder)?.finished(self.plan, self.part)?;
         Ok(pending(self.plan, &self.plan.part(self.part).collect::<Vec<_>>(), &finished))
     }
 
@@ -141,17 +159,21 @@ impl<'a> SweepRun<'a> {
     ///
     /// *Errors:* those of [`SweepRun::run`].
     pub fn finished(&self) -> Result<usize, SweepError> {
-        let finished = SweepFolder::create(self.folder)?.finished(self.plan)?;
-        Ok(self.with_rows(&finished))
+        let (finished, _) = SweepFolder::create(self.folder)?.finished(self.plan, self.part)?;
+        Ok(self.plan.part(self.part).filter(|index| finished.has(*index)).count())
     }
 
-    /// The number of the part's cells among the finished ones.
-    fn with_rows(&self, finished: &FinishedCells) -> usize {
-        let has_row = |index: &usize| finished.contains_key(&self.plan.cells()[*index].key);
-        self.plan.part(self.part).filter(has_row).count()
+    /// The label and the error of each cell of the part that failed, by the rows in the folder.
+    ///
+    /// *Errors:* those of [`SweepRun::run`].
+    pub fn failed(&self) -> Result<Vec<(String, String)>, SweepError> {
+        let (finished, _) = SweepFolder::create(self.folder)?.finished(self.plan, self.part)?;
+        let is_mine = |index: usize| self.plan.part_of(index, self.part.of) == self.part;
+        let failed = finished.errors.into_iter().filter(|(index, _)| is_mine(*index));
+        Ok(failed.map(|(index, error)| (self.plan.label(&self.plan.cell(index)), error)).collect())
     }
 
-    /// Runs one cell of the plan and stores its row in a file of its own, unless that file exists. It reports no progress.
+    /// Runs one cell of the plan and stores its row in a file of its own, as one of the part. It reports no progress.
     ///
     /// *Errors:* those of [`SweepRun::run`]; the plan has no such cell.
     pub fn run_cell(&self, index: usize) -> Result<(), SweepError> {
@@ -166,19 +188,25 @@ impl<'a> SweepRun<'a> {
     /// *Errors:* the folder cannot be written; the plan has no such cell.
     pub fn store_failure(&self, index: usize, message: &str) -> Result<(), SweepError> {
         self.check_index(index)?;
-        let row = SweepRow::failed(self.plan, &self.plan.cells()[index], message.to_string());
-        SweepFolder::create(self.folder)?.write_rows(self.plan, &[row])
+        let row = SweepRow::failed(self.plan, &self.plan.cell(index), message.to_string());
+        SweepFolder::create(self.folder)?.write_rows(self.plan, self.part, vec![row]).map(drop)
     }
 
     fn check_index(&self, index: usize) -> Result<(), SweepError> {
-        let cells = self.plan.cells().len();
+        let cells = self.plan.len();
         if index < cells { Ok(()) } else { Err(SweepError::Cell { index, cells }) }
     }
 
     fn work<'w>(&'w self, folder: &'w SweepFolder<'w>, done: usize, of: usize) -> SweepWork<'w> {
         let (drives, is_over) = (SharedDrives::default(), AtomicBool::new(false));
-        SweepWork { run: self, folder, drives, is_over, done: AtomicUsize::new(done), of }
+        let small = SmallFiles::default();
+        SweepWork { run: self, folder, drives, is_over, small, done: AtomicUsize::new(done), of }
     }
+}
+
+/// The number of these cells that have rows.
+fn with_rows(cells: &[usize], finished: &FinishedCells) -> usize {
+    cells.iter().filter(|index| finished.has(**index)).count()
 }
 
 /// The state that the threads of a run share.
@@ -187,6 +215,7 @@ struct SweepWork<'a> {
     folder: &'a SweepFolder<'a>,
     drives: SharedDrives,
     is_over: AtomicBool,
+    small: SmallFiles,
     done: AtomicUsize,
     of: usize,
 }
@@ -194,105 +223,78 @@ struct SweepWork<'a> {
 /// Rows of the cells that were run to measure their cost.
 type MeasuredRows = BTreeMap<usize, SweepRow>;
 
-impl SweepWork<'_> {
-    /// The chunks of the pending cells: those that an earlier run chose, else of about two seconds by the measured cost of a cell of
-    /// each rig and load, the longest first.
-    fn chunks(&self, pending: &[usize]) -> Result<(Vec<SweepChunk>, MeasuredRows), SweepError> {
-        let plan = self.run.plan;
-        let mut measured = MeasuredRows::new();
-        // With an early stop, the rows so far decide which cells the next chunks have.
-        let keeps_chunks = plan.until_clear().is_none();
-        let stored = if keeps_chunks { self.folder.chunks(plan, self.run.part) } else { None };
-        let keys = match stored {
-            Some(keys) => keys,
-            None => {
-                let costs = self.measure(pending, &mut measured)?;
-                let chunks = chunks_by_cost(plan.cells(), pending, &costs, rayon::current_num_threads());
-                let key = |index: &usize| plan.cells()[*index].key.clone();
-                let keys = chunks.iter().map(|chunk| chunk.iter().map(key).collect()).collect();
-                if self.is_over.load(Ordering::Relaxed) {
-                    return Ok((Vec::new(), measured));
-                }
-                if keeps_chunks { self.folder.store_chunks(plan, self.run.part, keys)? } else { keys }
-            }
-        };
-        let index_of: BTreeMap<&str, usize> =
-            pending.iter().map(|index| (plan.cells()[*index].key.as_str(), *index)).collect();
-        let chunk = |keys: &Vec<String>| SweepChunk {
-            cells: keys.iter().filter_map(|key| index_of.get(key.as_str()).copied()).collect(),
-        };
-        let mut chunks: Vec<SweepChunk> =
-            keys.iter().map(chunk).filter(|chunk| !chunk.cells.is_empty()).collect();
-        // A part was removed after the chunks were chosen without its cells.
-        let chosen: BTreeSet<usize> = chunks.iter().flat_map(|chunk| chunk.cells.iter().copied()).collect();
-        let missing = pending.iter().copied().filter(|index| !chosen.contains(index));
-        chunks.extend(missing.map(|index| SweepChunk { cells: vec![index] }));
-        Ok((chunks, measured))
-    }
+/// The cost of a cell of each rig and load, in seconds of CPU time.
+type CellCosts = BTreeMap<(usize, usize), f64>;
 
-    /// The cost of a cell of each rig and load, in seconds of CPU time: one of each is run.
-    fn measure(
+impl SweepWork<'_> {
+    /// The chunks of the pending cells: of about two seconds by the measured cost of a cell of each rig and load, the longest first.
+    fn chunks(
         &self,
         pending: &[usize],
-        measured: &mut MeasuredRows,
-    ) -> Result<BTreeMap<(usize, usize), f64>, SweepError> {
+        costs: &mut CellCosts,
+    ) -> Result<(Vec<SweepChunk>, MeasuredRows), SweepError> {
+        let measured = self.measure(pending, costs)?;
+        if self.is_over.load(Ordering::Relaxed) {
+            // The rows that were measured before the stop are kept.
+            let cells = measured.keys().copied().collect();
+            return Ok((vec![SweepChunk { cells }], measured));
+        }
+        let kind = |index: usize| {
+            let cell = self.run.plan.cell(index);
+            (cell.rig, cell.load)
+        };
+        let chunks = chunks_by_cost(pending, kind, costs, rayon::current_num_threads());
+        Ok((chunks.into_iter().map(|cells| SweepChunk { cells }).collect(), measured))
+    }
+
+    /// Measures the cost of a cell of each rig and load whose cost is not known: one of each is run. Returns their rows.
+    fn measure(&self, pending: &[usize], costs: &mut CellCosts) -> Result<MeasuredRows, SweepError> {
         let mut first = BTreeMap::new();
         for index in pending {
-            let cell = &self.run.plan.cells()[*index];
-            first.entry((cell.rig, cell.load)).or_insert(*index);
+            let cell = self.run.plan.cell(*index);
+            if !costs.contains_key(&(cell.rig, cell.load)) {
+                first.entry((cell.rig, cell.load)).or_insert(*index);
+            }
         }
         let first: Vec<((usize, usize), usize)> = first.into_iter().collect();
         let ran: Vec<_> = first.par_iter().map(|(_, index)| self.run_cell(*index)).collect();
-        let mut costs = BTreeMap::new();
+        let mut measured = MeasuredRows::new();
         for ((kind, index), outcome) in first.into_iter().zip(ran) {
             let outcome = outcome?;
             costs.insert(kind, outcome.cost_s);
             measured.extend(outcome.row.map(|row| (index, row)));
         }
-        Ok(costs)
+        Ok(measured)
     }
 
-    /// Runs all chunks on all cores, in their order. Returns the cells that it stored; none if another run on this folder stored some
-    /// of them, whose rows must be read.
-    fn run_all(
-        &self,
-        chunks: &[SweepChunk],
-        measured: &MeasuredRows,
-    ) -> Result<Option<FinishedCells>, SweepError> {
-        let next = AtomicUsize::new(0);
+    /// Runs all chunks on all cores, in their order. Returns the rows that it stored.
+    fn run_all(&self, chunks: &[SweepChunk], measured: MeasuredRows) -> Result<Vec<SweepRow>, SweepError> {
+        let (next, measured) = (AtomicUsize::new(0), &measured);
         let worker = |_| {
-            let mut ran = Some(FinishedCells::new());
+            let mut ran = Vec::new();
             while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.is_over.load(Ordering::Relaxed) {
+                let is_measured = chunk.cells.iter().all(|cell| measured.contains_key(cell));
+                if self.is_over.load(Ordering::Relaxed) && !is_measured {
                     break;
                 }
                 let stored = self.run_chunk(chunk, measured);
                 if stored.is_err() {
                     self.is_over.store(true, Ordering::Relaxed);
                 }
-                ran = joined(ran, stored?);
+                ran.extend(stored?);
             }
             Ok(ran)
         };
-        let ended: Vec<Result<Option<FinishedCells>, SweepError>> =
+        let ended: Vec<Result<Vec<SweepRow>, SweepError>> =
             (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).map(worker).collect();
-        ended.into_iter().try_fold(Some(FinishedCells::new()), |all, ran| Ok(joined(all, ran?)))
+        Ok(ended.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// Runs the cells of a chunk and stores the rows of those that ended. Returns these cells; none if another run has stored the chunk.
-    fn run_chunk(
-        &self,
-        chunk: &SweepChunk,
-        measured: &MeasuredRows,
-    ) -> Result<Option<FinishedCells>, SweepError> {
-        let cells = self.run.plan.cells();
-        // Another run on this folder may have stored it meanwhile.
-        let keys = chunk.cells.iter().map(|index| cells[*index].key.as_str());
-        let is_stored = self.folder.part_file(keys).exists();
+    /// Runs the cells of a chunk and stores the rows of those that ended; returns them.
+    fn run_chunk(&self, chunk: &SweepChunk, measured: &MeasuredRows) -> Result<Vec<SweepRow>, SweepError> {
         let (mut rows, mut failure) = (Vec::new(), None);
         for index in &chunk.cells {
             let row = match measured.get(index) {
-                _ if is_stored => None,
                 Some(row) => Some(row.clone()),
                 None => match self.run_cell(*index) {
                     Ok(CellOutcome { row: None, .. }) => break,
@@ -308,11 +310,14 @@ impl SweepWork<'_> {
             (self.run.progress)(done, self.of);
         }
         if !rows.is_empty() {
-            self.folder.write_rows(self.run.plan, &rows)?;
+            let (plan, part) = (self.run.plan, self.run.part);
+            for file in self.folder.write_rows(plan, part, rows.clone())? {
+                self.small.merge(segment(chunk.cells[0], part), file, |files| {
+                    self.folder.compact(plan, part, files)
+                })?;
+            }
         }
-        let column = self.run.plan.until_clear();
-        let finished = rows.into_iter().map(|row| (row.key.clone(), row.finished(column)));
-        failure.map_or_else(|| Ok((!is_stored).then(|| finished.collect())), Err)
+        failure.map_or(Ok(rows), Err)
     }
 
     /// Runs a cell. If it fails, even by a panic, its row has the error.
@@ -320,48 +325,72 @@ impl SweepWork<'_> {
     /// *Errors:* a file of the load can no longer be read; that is not a failure of the cell.
     fn run_cell(&self, index: usize) -> Result<CellOutcome, SweepError> {
         let (plan, started) = (self.run.plan, ThreadTime::now());
-        let cell = &plan.cells()[index];
-        let ended = catch_unwind(AssertUnwindSafe(|| self.simulate(cell)));
+        let cell = plan.cell(index);
+        let ended = catch_unwind(AssertUnwindSafe(|| self.simulate(&cell)));
         let row = match ended {
             Ok(Ok(row)) => row,
-            Ok(Err(error @ Error::Read { .. })) => return Err(error.into()),
-            Ok(Err(error)) => Some(SweepRow::failed(plan, cell, error.to_string())),
-            Err(panic) => Some(SweepRow::failed(plan, cell, panic_message(&*panic))),
+            Ok(Err(SweepError::Input(error @ Error::Read { .. }))) => return Err(error.into()),
+            Ok(Err(error)) => Some(SweepRow::failed(plan, &cell, error.to_string())),
+            Err(panic) => Some(SweepRow::failed(plan, &cell, panic_message(&*panic))),
         };
         Ok(CellOutcome { row, cost_s: started.elapsed().as_secs_f64() })
     }
 
     /// The row of a cell; none if the run was stopped.
-    fn simulate(&self, cell: &SweepCell) -> Result<Option<SweepRow>, Error> {
+    fn simulate(&self, cell: &SweepCell) -> Result<Option<SweepRow>, SweepError> {
         let plan = self.run.plan;
         let rig = match plan.rig(cell) {
             Ok(rig) => rig,
-            Err(message) => return Ok(Some(SweepRow::failed(plan, cell, message.to_string()))),
+            Err(message) => return Ok(Some(SweepRow::failed(plan, cell, message))),
         };
-        let workload = Workload::open(plan.load_path(cell), plan.trace_options(), self.run.files)?;
-        let mut simulation = Simulation::with_drives(rig, workload, cell.seed, &self.drives)?;
-        let mut is_stopped = (self.run.stops)();
-        if !is_stopped {
-            simulation.run_while(&mut |_| {
-                is_stopped = (self.run.stops)();
-                if is_stopped { ControlFlow::Break("stopped".to_string()) } else { ControlFlow::Continue(()) }
-            });
+        let workload = plan.load_place(cell).workload(plan.trace_options(), self.run.files)?;
+        let simulation = Simulation::with_drives(&rig, workload, cell.seed, &self.drives)?;
+        let mut stops = || (self.run.stops)();
+        let ended = match plan.setup(cell) {
+            None => run_whole(simulation, &mut stops)?,
+            Some(setup) => match setup.run(&rig, simulation, &mut stops) {
+                Ok(ended) => ended,
+                Err(message) => return Ok(Some(SweepRow::failed(plan, cell, message))),
+            },
+        };
+        match ended {
+            Some(results) => Ok(Some(SweepRow::of_results(plan, cell, &results))),
+            None => {
+                self.is_over.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
         }
-        if is_stopped {
-            self.is_over.store(true, Ordering::Relaxed);
-            return Ok(None);
-        }
-        let results = simulation.finish()?;
-        Ok(Some(SweepRow::of_results(plan, cell, &results)))
     }
 }
 
-/// The cells of both; none unless both are known.
-fn joined(one: Option<FinishedCells>, other: Option<FinishedCells>) -> Option<FinishedCells> {
-    one.zip(other).map(|(mut one, other)| {
-        one.extend(other);
-        one
-    })
+/// Files of a few rows each that a run has written, by segment. Where there are many, they are merged, so that long cells leave few files.
+#[derive(Default)]
+#[allow(clippy::disallowed_types, reason = "the cells of a sweep run in several threads")]
+struct SmallFiles(std::sync::Mutex<BTreeMap<usize, Vec<PartFile>>>);
+
+impl SmallFiles {
+    /// Adds a file, and merges those of its segment if there are enough. The threads go on meanwhile.
+    fn merge(
+        &self,
+        segment: usize,
+        file: PartFile,
+        merge: impl FnOnce(&[PartFile]) -> Result<Option<PartFile>, SweepError>,
+    ) -> Result<(), SweepError> {
+        // The lists are valid after a panic: a file is added in one step.
+        let lists = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let many = {
+            let mut lists = lists();
+            let list = lists.entry(segment).or_default();
+            list.push(file);
+            if list.len() < SMALL_FILES {
+                return Ok(());
+            }
+            std::mem::take(list)
+        };
+        let merged = merge(&many)?;
+        lists().entry(segment).or_default().extend(merged);
+        Ok(())
+    }
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> String {
@@ -372,19 +401,21 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 
 /// Runs of cells of one rig and load that take about two seconds, the longest first.
 fn chunks_by_cost(
-    cells: &[SweepCell],
     pending: &[usize],
-    costs: &BTreeMap<(usize, usize), f64>,
+    kind_of: impl Fn(usize) -> (usize, usize),
+    costs: &CellCosts,
     cores: usize,
 ) -> Vec<Vec<usize>> {
     let most = pending.len().div_ceil(CHUNKS_PER_CORE * cores.max(1)).clamp(1, CHUNK_CELLS);
+    let mut by_kind = BTreeMap::<(usize, usize), Vec<usize>>::new();
+    for index in pending {
+        by_kind.entry(kind_of(*index)).or_default().push(*index);
+    }
     let mut chunks = Vec::new();
-    for (kind, cost_s) in costs {
-        let of_kind =
-            pending.iter().copied().filter(|index| (cells[*index].rig, cells[*index].load) == *kind);
-        let of_kind: Vec<usize> = of_kind.collect();
+    for (kind, cells) in by_kind {
+        let cost_s = costs.get(&kind).copied().unwrap_or(0.0);
         let length = ((CHUNK_S / cost_s.max(1e-9)) as usize).clamp(1, most);
-        chunks.extend(of_kind.chunks(length).map(|chunk| (chunk.len() as f64 * cost_s, chunk.to_vec())));
+        chunks.extend(cells.chunks(length).map(|chunk| (chunk.len() as f64 * cost_s, chunk.to_vec())));
     }
     chunks.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     chunks.into_iter().map(|(_, chunk)| chunk).collect()
@@ -396,24 +427,17 @@ mod tests {
 
     #[test]
     fn chunks_have_two_seconds_of_work_and_the_longest_come_first() {
-        let cell = |index: usize| SweepCell {
-            key: index.to_string(),
-            rig: index / 1000,
-            load: 0,
-            settings: 0,
-            seed: index as u64,
-        };
-        let cells: Vec<SweepCell> = (0..2000).map(cell).collect();
         let pending: Vec<usize> = (0..2000).filter(|index| index % 2 == 0).collect();
         let costs = BTreeMap::from([((0, 0), 0.02), ((1, 0), 5.0)]);
-        let chunks = chunks_by_cost(&cells, &pending, &costs, 2);
+        let kind = |index: usize| (index / 1000, 0);
+        let chunks = chunks_by_cost(&pending, kind, &costs, 2);
         assert_eq!(chunks.len(), 500 / 100 + 500);
         assert_eq!(chunks[0], [1000], "a cell of five seconds is a chunk of its own");
         assert_eq!(chunks[500].len(), 100);
         let mut all = chunks.concat();
         all.sort_unstable();
         assert_eq!(all, pending);
-        let short = chunks_by_cost(&cells, &pending[..40], &costs, 2);
+        let short = chunks_by_cost(&pending[..40], kind, &costs, 2);
         assert_eq!(short.len(), 8, "a short sweep is divided among the cores");
     }
 }

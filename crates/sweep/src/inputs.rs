@@ -1,8 +1,9 @@
 //! The content of a load: all files and variables that it reads.
 
 use crate::error::SweepError;
+use crate::objects::LoadPlace;
 use blake3::{Hash, Hasher};
-use headstack::{Error, FileSource, Rig, Simulation, TraceOptions, Workload};
+use headstack::{Error, FileSource, Rig, Simulation, TraceOptions};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -49,19 +50,27 @@ impl<'a> LoadHasher<'a> {
         LoadHasher { files, known: BTreeMap::new() }
     }
 
-    /// The hash of all that the load at `path` reads on `rig`. The load is built once, because a job may name a log that is opened
+    /// The hash of all that a load reads on `rig`. The load is built once, because a job may name a log that is opened
     /// only then.
     ///
     /// *Errors:* a file cannot be read, or the load is invalid on every rig.
-    pub(crate) fn hash(&mut self, path: &str, rig: &Rig, options: &TraceOptions) -> Result<Hash, SweepError> {
+    pub(crate) fn hash(
+        &mut self,
+        load: &LoadPlace,
+        rig: &Rig,
+        options: &TraceOptions,
+    ) -> Result<Hash, SweepError> {
         let recording =
             Recording { files: self.files, opened: RefCell::default(), variables: RefCell::default() };
-        let workload = Workload::open(path, options, &recording)?;
+        let workload = load.workload(options, &recording)?;
         // A load that does not fit on the rig is the failure of its cells.
         if let Err(error @ Error::Read { .. }) = Simulation::new(rig, workload, 0) {
             return Err(error.into());
         }
         let mut hasher = Hasher::new();
+        if let LoadPlace::Object(load) = load {
+            add(&mut hasher, &load.content());
+        }
         for path in recording.opened.borrow().iter() {
             hasher.update(self.content(path)?.as_bytes());
         }

@@ -1,119 +1,126 @@
-//! Rows in a Parquet file, without Arrow. *Source:* Apache Parquet format 2.
+//! Tables of rows in Parquet files, without Arrow. *Source:* Apache Parquet format 2.
 
-use crate::columns::{COUNTS, FIGURES};
-use crate::row::{FinishedCell, SweepRow};
-use parquet::basic::{ConvertedType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use crate::columns::HISTOGRAM;
+use crate::table::{ColumnValues, SweepTable};
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::record::Field;
 use parquet::schema::types::{Type, TypePtr};
-use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Columns with names: of the cell before its settings, and after them.
-const KEY: &str = "key";
-const RIG: &str = "rig";
-const LOAD: &str = "load";
-const SEED: &str = "seed";
-const ERROR: &str = "error";
-/// Columns of lists: the largest time of each bucket, and the requests in it.
-const HISTOGRAM: [&str; 2] = ["histogram_ns", "histogram_requests"];
+/// Columns that have a value in each row.
+const REQUIRED: [&str; 4] = ["key", "rig", "load", "seed"];
 
-fn column(
-    name: &str,
-    physical: Physical,
-    kind: ConvertedType,
-    is_optional: bool,
-) -> Result<TypePtr, ParquetError> {
-    let repetition = if is_optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+/// Maximum number of rows of a row group.
+const GROUP_ROWS: usize = 1 << 20;
+
+#[cfg(feature = "zstd")]
+fn compression() -> Compression {
+    Compression::ZSTD(Default::default())
+}
+
+#[cfg(not(feature = "zstd"))]
+fn compression() -> Compression {
+    Compression::UNCOMPRESSED
+}
+
+fn column_type(name: &str, values: &ColumnValues) -> Result<TypePtr, ParquetError> {
+    let (physical, kind) = match values {
+        ColumnValues::Text(_) => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+        ColumnValues::Whole(_) | ColumnValues::Lists(_) => (Physical::INT64, ConvertedType::NONE),
+        ColumnValues::Unsigned(_) => (Physical::INT64, ConvertedType::UINT_64),
+        ColumnValues::Real(_) => (Physical::DOUBLE, ConvertedType::NONE),
+        ColumnValues::Flag(_) => (Physical::BOOLEAN, ConvertedType::NONE),
+    };
+    let repetition = match values {
+        ColumnValues::Lists(_) => Repetition::REPEATED,
+        _ if REQUIRED.contains(&name) => Repetition::REQUIRED,
+        _ => Repetition::OPTIONAL,
+    };
     let builder = Type::primitive_type_builder(name, physical);
     Ok(Arc::new(builder.with_repetition(repetition).with_converted_type(kind).build()?))
 }
 
-fn text(name: &str, is_optional: bool) -> Result<TypePtr, ParquetError> {
-    column(name, Physical::BYTE_ARRAY, ConvertedType::UTF8, is_optional)
-}
-
-fn schema(setting_keys: &[String], reported: &[&str], has_histograms: bool) -> Result<TypePtr, ParquetError> {
-    let mut fields = vec![text(KEY, false)?, text(RIG, false)?, text(LOAD, false)?];
-    for key in setting_keys {
-        fields.push(text(key, true)?);
-    }
-    fields.push(column(SEED, Physical::INT64, ConvertedType::UINT_64, false)?);
-    fields.push(text(ERROR, true)?);
-    for (name, _) in COUNTS {
-        fields.push(column(name, Physical::INT64, ConvertedType::NONE, true)?);
-    }
-    for name in FIGURES.iter().map(|(name, _)| name).chain(reported) {
-        fields.push(column(name, Physical::DOUBLE, ConvertedType::NONE, true)?);
-    }
-    for name in HISTOGRAM.into_iter().filter(|_| has_histograms) {
-        let builder = Type::primitive_type_builder(name, Physical::INT64);
-        fields.push(Arc::new(builder.with_repetition(Repetition::REPEATED).build()?));
-    }
-    Ok(Arc::new(Type::group_type_builder("sweep").with_fields(fields).build()?))
-}
-
-/// The columns of what layers and devices counted in some row.
-fn reported(rows: &[SweepRow]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in rows.iter().flat_map(|row| &row.reported) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-/// Writes rows as one row group. The same rows give the same bytes.
+/// Writes a table, with texts by name in its footer. The same table gives the same bytes.
 pub(crate) fn write(
-    rows: &[SweepRow],
-    setting_keys: &[String],
-    has_histograms: bool,
+    table: &SweepTable,
+    texts: &[(&str, String)],
     out: &mut (impl Write + Send),
 ) -> Result<(), ParquetError> {
-    let properties = WriterProperties::builder().set_created_by("headstack".to_string()).build();
-    let reported = reported(rows);
-    let schema = schema(setting_keys, &reported, has_histograms)?;
+    let text = |(name, value): &(&str, String)| KeyValue::new((*name).to_string(), value.clone());
+    let properties = WriterProperties::builder()
+        .set_created_by("headstack".to_string())
+        .set_compression(compression())
+        .set_key_value_metadata(Some(texts.iter().map(text).collect()))
+        .build();
+    let fields = table.columns().map(|(name, values)| column_type(name, values));
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let schema = Arc::new(Type::group_type_builder("sweep").with_fields(fields).build()?);
     let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-    let mut group = file.next_row_group()?;
-    texts(&mut group, rows.iter().map(|row| Some(row.key.as_str())), false)?;
-    texts(&mut group, rows.iter().map(|row| Some(row.rig.as_str())), false)?;
-    texts(&mut group, rows.iter().map(|row| Some(row.load.as_str())), false)?;
-    for index in 0..setting_keys.len() {
-        texts(&mut group, rows.iter().map(|row| row.settings[index].as_deref()), true)?;
+    for first in (0..table.rows().max(1)).step_by(GROUP_ROWS) {
+        let rows = first..(first + GROUP_ROWS).min(table.rows());
+        let mut group = file.next_row_group()?;
+        for (name, values) in table.columns() {
+            write_column(&mut group, values, rows.clone(), REQUIRED.contains(&name))?;
+        }
+        group.close()?;
     }
-    // The column is unsigned, and Parquet keeps its bits in a signed number.
-    counts(&mut group, rows.iter().map(|row| Some(row.seed as i64)), false)?;
-    texts(&mut group, rows.iter().map(|row| row.error.as_deref()), true)?;
-    for index in 0..COUNTS.len() {
-        counts(&mut group, rows.iter().map(|row| row.counts[index]), true)?;
-    }
-    for index in 0..FIGURES.len() {
-        figures(&mut group, rows.iter().map(|row| row.figures[index]))?;
-    }
-    for name in reported {
-        let of = |row: &SweepRow| row.reported.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
-        figures(&mut group, rows.iter().map(of))?;
-    }
-    if has_histograms {
-        lists(&mut group, rows.iter().map(|row| row.histogram.iter().map(|(last, _)| *last).collect()))?;
-        lists(&mut group, rows.iter().map(|row| row.histogram.iter().map(|(_, count)| *count).collect()))?;
-    }
-    group.close()?;
     file.close()?;
     Ok(())
 }
 
-/// A list for each row, which may be empty. *Source:* Parquet's definition and repetition levels: 0 at the first value of a row.
-fn lists<W: Write + Send>(
+fn write_column<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: impl Iterator<Item = Vec<i64>>,
+    values: &ColumnValues,
+    rows: std::ops::Range<usize>,
+    is_required: bool,
+) -> Result<(), ParquetError> {
+    match values {
+        ColumnValues::Text(found) => {
+            let bytes = |text: &Option<Arc<str>>| Some(ByteArray::from(text.as_ref()?.as_bytes().to_vec()));
+            write_values::<ByteArrayType, W>(group, found[rows].iter().map(bytes), is_required)
+        }
+        ColumnValues::Whole(found) => {
+            write_values::<Int64Type, W>(group, found[rows].iter().copied(), is_required)
+        }
+        // The column is unsigned, and Parquet keeps its bits in a signed number.
+        ColumnValues::Unsigned(found) => {
+            write_values::<Int64Type, W>(group, found[rows].iter().map(|one| Some(*one as i64)), is_required)
+        }
+        ColumnValues::Real(found) => {
+            write_values::<DoubleType, W>(group, found[rows].iter().copied(), is_required)
+        }
+        ColumnValues::Flag(found) => {
+            write_values::<BoolType, W>(group, found[rows].iter().copied(), is_required)
+        }
+        ColumnValues::Lists(found) => write_lists(group, &found[rows]),
+    }
+}
+
+fn write_values<D: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: impl Iterator<Item = Option<D::T>>,
+    is_required: bool,
+) -> Result<(), ParquetError> {
+    let all: Vec<Option<D::T>> = values.collect();
+    let levels: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
+    let found: Vec<D::T> = all.into_iter().flatten().collect();
+    let mut column = group.next_column()?.expect("the schema has this column");
+    column.typed::<D>().write_batch(&found, (!is_required).then_some(&levels), None)?;
+    column.close()
+}
+
+/// A list for each row, which may be empty. *Source:* Parquet's definition and repetition levels: 0 at the first value of a row.
+fn write_lists<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[Vec<i64>],
 ) -> Result<(), ParquetError> {
     let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
@@ -127,141 +134,136 @@ fn lists<W: Write + Send>(
     column.close()
 }
 
-/// The values that are there, and for each row whether it has one.
-fn split<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
-    let all: Vec<Option<T>> = values.collect();
-    let levels = all.iter().map(|value| i16::from(value.is_some())).collect();
-    (all.into_iter().flatten().collect(), levels)
+/// A file of rows that is open for reading.
+pub(crate) struct RowFile {
+    reader: SerializedFileReader<File>,
 }
 
-fn texts<'a, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: impl Iterator<Item = Option<&'a str>>,
-    is_optional: bool,
-) -> Result<(), ParquetError> {
-    let (values, levels) =
-        split(values.map(|value| value.map(|text| ByteArray::from(text.as_bytes().to_vec()))));
-    let mut column = group.next_column()?.expect("the schema has this column");
-    column.typed::<ByteArrayType>().write_batch(&values, is_optional.then_some(&levels), None)?;
-    column.close()
-}
-
-fn counts<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: impl Iterator<Item = Option<i64>>,
-    is_optional: bool,
-) -> Result<(), ParquetError> {
-    let (values, levels) = split(values);
-    let mut column = group.next_column()?.expect("the schema has this column");
-    column.typed::<Int64Type>().write_batch(&values, is_optional.then_some(&levels), None)?;
-    column.close()
-}
-
-fn figures<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: impl Iterator<Item = Option<f64>>,
-) -> Result<(), ParquetError> {
-    let (values, levels) = split(values);
-    let mut column = group.next_column()?.expect("the schema has this column");
-    column.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
-    column.close()
-}
-
-/// The key of each row of a file, its error, and its figure in a column.
-pub(crate) fn read_keys(
-    file: File,
-    figure: Option<&str>,
-) -> Result<Vec<(String, FinishedCell)>, ParquetError> {
-    let mut fields = vec![text(KEY, false)?, text(ERROR, true)?];
-    if let Some(name) = figure {
-        fields.push(column(name, Physical::DOUBLE, ConvertedType::NONE, true)?);
+impl RowFile {
+    pub(crate) fn open(file: File) -> Result<RowFile, ParquetError> {
+        Ok(RowFile { reader: SerializedFileReader::new(file)? })
     }
-    let projection = Type::group_type_builder("sweep").with_fields(fields).build()?;
-    let reader = SerializedFileReader::new(file)?;
-    let mut found = Vec::new();
-    for row in reader.get_row_iter(Some(projection))? {
-        let (mut key, mut cell) = (None, FinishedCell::default());
-        for (name, field) in row?.get_column_iter() {
-            match (name.as_str(), field) {
-                (KEY, Field::Str(text)) => key = Some(text.clone()),
-                (ERROR, Field::Str(text)) => cell.error = Some(text.clone()),
-                (_, Field::Double(number)) => cell.figure = Some(*number),
-                _ => {}
+
+    /// A text of the footer.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let texts = self.reader.metadata().file_metadata().key_value_metadata()?;
+        texts.iter().find(|text| text.key == name)?.value.as_deref()
+    }
+
+    /// All rows, with the columns of these names only, if any are named.
+    pub(crate) fn table(&self, names: Option<&[&str]>) -> Result<SweepTable, ParquetError> {
+        let metadata = self.reader.metadata().file_metadata();
+        let fields = metadata.schema_descr().columns().iter().enumerate();
+        let wanted = fields.filter(|(_, field)| names.is_none_or(|names| names.contains(&field.name())));
+        let (mut columns, mut rows) = (Vec::new(), metadata.num_rows() as usize);
+        for (place, field) in wanted {
+            let name = field.name().to_string();
+            let optional = field.max_def_level() > 0;
+            let is_unsigned = field.converted_type() == ConvertedType::UINT_64;
+            let values = self.column(place, optional, is_unsigned, HISTOGRAM.contains(&name.as_str()))?;
+            rows = values.len();
+            columns.push((name, values));
+        }
+        if columns.iter().any(|(_, values)| values.len() != rows) {
+            return Err(ParquetError::General("columns of several lengths".to_string()));
+        }
+        Ok(SweepTable::of_columns(rows, columns))
+    }
+
+    fn column(
+        &self,
+        place: usize,
+        optional: bool,
+        is_unsigned: bool,
+        is_list: bool,
+    ) -> Result<ColumnValues, ParquetError> {
+        let mut all: Option<ColumnValues> = None;
+        for group in 0..self.reader.num_row_groups() {
+            let group = self.reader.get_row_group(group)?;
+            let rows = group.metadata().num_rows() as usize;
+            let found = match group.get_column_reader(place)? {
+                ColumnReader::ByteArrayColumnReader(reader) => {
+                    ColumnValues::Text(texts(reader, rows, optional)?)
+                }
+                ColumnReader::Int64ColumnReader(reader) if is_list => {
+                    ColumnValues::Lists(lists(reader, rows)?)
+                }
+                ColumnReader::Int64ColumnReader(reader) if is_unsigned => {
+                    let found = values(reader, rows, optional)?.into_iter();
+                    ColumnValues::Unsigned(found.map(|value| value.unwrap_or(0) as u64).collect())
+                }
+                ColumnReader::Int64ColumnReader(reader) => {
+                    ColumnValues::Whole(values(reader, rows, optional)?)
+                }
+                ColumnReader::DoubleColumnReader(reader) => {
+                    ColumnValues::Real(values(reader, rows, optional)?)
+                }
+                ColumnReader::BoolColumnReader(reader) => ColumnValues::Flag(values(reader, rows, optional)?),
+                _ => {
+                    return Err(ParquetError::General(
+                        "a column of a type that rows do not have".to_string(),
+                    ));
+                }
+            };
+            match &mut all {
+                None => all = Some(found),
+                Some(all) => all.append(found),
             }
         }
-        let key = key.ok_or_else(|| ParquetError::General("a row has no key".to_string()))?;
-        found.push((key, cell));
+        all.ok_or_else(|| ParquetError::General("no row group".to_string()))
+    }
+}
+
+/// The values of a column of a row group, and none where a row has none.
+fn values<D: DataType>(
+    mut reader: ColumnReaderImpl<D>,
+    rows: usize,
+    optional: bool,
+) -> Result<Vec<Option<D::T>>, ParquetError> {
+    let (mut found, mut levels) = (Vec::new(), Vec::new());
+    reader.read_records(rows, optional.then_some(&mut levels), None, &mut found)?;
+    if !optional {
+        return Ok(found.into_iter().map(Some).collect());
+    }
+    let mut found = found.into_iter();
+    Ok(levels.into_iter().map(|level| if level == 0 { None } else { found.next() }).collect())
+}
+
+/// Texts, of which equal ones that follow each other share their memory.
+fn texts(
+    reader: ColumnReaderImpl<ByteArrayType>,
+    rows: usize,
+    optional: bool,
+) -> Result<Vec<Option<Arc<str>>>, ParquetError> {
+    let mut last: Option<Arc<str>> = None;
+    let mut found = Vec::with_capacity(rows);
+    for value in values(reader, rows, optional)? {
+        let Some(value) = value else {
+            found.push(None);
+            continue;
+        };
+        let text = value.as_utf8()?;
+        if last.as_deref() != Some(text) {
+            last = Some(Arc::from(text));
+        }
+        found.push(last.clone());
     }
     Ok(found)
 }
 
-/// Each row of a file as its columns by name; absent values are null.
-pub(crate) fn read_columns(file: File) -> Result<Vec<Map<String, Value>>, ParquetError> {
-    let reader = SerializedFileReader::new(file)?;
-    let value = |field: &Field| match field {
-        Field::Str(text) => text.as_str().into(),
-        Field::Long(whole) => (*whole).into(),
-        Field::ULong(whole) => (*whole).into(),
-        Field::Double(number) => (*number).into(),
-        Field::ListInternal(list) => {
-            let whole =
-                |field: &Field| if let Field::Long(whole) = field { (*whole).into() } else { Value::Null };
-            list.elements().iter().map(whole).collect()
+fn lists(mut reader: ColumnReaderImpl<Int64Type>, rows: usize) -> Result<Vec<Vec<i64>>, ParquetError> {
+    let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+    reader.read_records(rows, Some(&mut defined), Some(&mut repeated), &mut values)?;
+    let (mut found, mut values): (Vec<Vec<i64>>, _) = (Vec::new(), values.into_iter());
+    for (is_defined, is_repeated) in defined.into_iter().zip(repeated) {
+        if is_repeated == 0 {
+            found.push(Vec::new());
         }
-        _ => Value::Null,
-    };
-    let mut rows = Vec::new();
-    for row in reader.get_row_iter(None)? {
-        rows.push(row?.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect());
-    }
-    Ok(rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Seek;
-
-    fn row(key: &str, order: Option<&str>, error: Option<&str>) -> SweepRow {
-        SweepRow {
-            key: key.to_string(),
-            rig: "r".to_string(),
-            load: "l".to_string(),
-            settings: vec![order.map(str::to_string)],
-            seed: u64::MAX,
-            error: error.map(str::to_string),
-            counts: [error.is_none().then_some(4); COUNTS.len()],
-            figures: [error.is_none().then_some(0.1); FIGURES.len()],
-            reported: order.map(|_| ("throttle_held".to_string(), 2.0)).into_iter().collect(),
-            histogram: if error.is_none() { vec![(10, 3), (12, 1)] } else { Vec::new() },
+        if is_defined > 0 {
+            let row =
+                found.last_mut().ok_or_else(|| ParquetError::General("a list without a row".to_string()))?;
+            row.extend(values.next());
         }
     }
-
-    #[test]
-    fn rows_read_back_as_they_were_written() {
-        let keys = ["drive.order".to_string()];
-        let rows = [row("a", Some("sptf"), None), row("b", None, Some("too deep"))];
-        let mut file = tempfile::tempfile().expect("there is room for a file");
-        write(&rows, &keys, true, &mut file).unwrap_or_else(|error| panic!("{error}"));
-        let again = |file: &mut File| {
-            file.rewind().expect("a file can be rewound");
-            file.try_clone().expect("a file can be opened twice")
-        };
-        for column in [None, Some("p99_ms")] {
-            let found = read_keys(again(&mut file), column).unwrap_or_else(|error| panic!("{error}"));
-            let written = rows.each_ref().map(|row| (row.key.clone(), row.clone().finished(column)));
-            assert_eq!(found, written);
-            assert_eq!(found[0].1.figure, column.map(|_| 0.1));
-            assert_eq!(found[1].1.error.as_deref(), Some("too deep"));
-        }
-        let found = read_columns(again(&mut file)).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((&found[0]["drive.order"], &found[0]["seed"]), (&"sptf".into(), &u64::MAX.into()));
-        assert_eq!((&found[0]["requests"], &found[0]["p99_ms"]), (&4.into(), &0.1.into()));
-        assert_eq!((&found[1]["drive.order"], &found[1]["p99_ms"]), (&Value::Null, &Value::Null));
-        assert_eq!(found[1]["error"], "too deep");
-        assert_eq!((&found[0]["throttle_held"], &found[1]["throttle_held"]), (&2.0.into(), &Value::Null));
-        assert_eq!(found[0]["histogram_ns"], serde_json::json!([10, 12]));
-        assert_eq!(found[0]["histogram_requests"], serde_json::json!([3, 1]));
-        assert_eq!(found[1]["histogram_ns"], serde_json::json!([]));
-    }
+    Ok(found)
 }

@@ -1,7 +1,7 @@
 //! Which cells still have to run: those without a row. Where settings are compared until the answer is clear, only those of them that the
 //! rows so far leave undecided.
 
-use crate::folder::FinishedCells;
+use crate::finished::FinishedCells;
 use crate::plan::SweepPlan;
 use headstack::PairedLooks;
 use std::collections::BTreeMap;
@@ -12,40 +12,34 @@ use std::collections::BTreeMap;
 /// previous one are there. The result depends on the rows alone, so that any number of runs and workers make the same decisions.
 pub(crate) fn pending(plan: &SweepPlan, cells: &[usize], finished: &FinishedCells) -> Vec<usize> {
     if plan.until_clear().is_none() {
-        return without_row(plan, cells.iter().copied(), finished);
+        return without_row(cells.iter().copied(), finished);
     }
     let mut groups: BTreeMap<(usize, usize), BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
     for index in cells {
-        let cell = &plan.cells()[*index];
+        let cell = plan.cell(*index);
         let group = groups.entry((cell.rig, cell.load)).or_default();
         group.entry(cell.settings).or_default().push(*index);
     }
     let looks = PairedLooks::new(plan.seeds());
     groups
         .into_values()
-        .flat_map(|group| next_round(plan, group.into_values().collect(), looks, finished))
+        .flat_map(|group| next_round(group.into_values().collect(), looks, finished))
         .collect()
 }
 
-fn without_row(plan: &SweepPlan, cells: impl Iterator<Item = usize>, finished: &FinishedCells) -> Vec<usize> {
-    cells.filter(|index| !finished.contains_key(&plan.cells()[*index].key)).collect()
+fn without_row(cells: impl Iterator<Item = usize>, finished: &FinishedCells) -> Vec<usize> {
+    cells.filter(|index| !finished.has(*index)).collect()
 }
 
 /// The cells to run next for one rig and load. `open` has the cells of each settings by seed; the first settings are the baseline.
-fn next_round(
-    plan: &SweepPlan,
-    mut open: Vec<Vec<usize>>,
-    looks: PairedLooks,
-    finished: &FinishedCells,
-) -> Vec<usize> {
+fn next_round(mut open: Vec<Vec<usize>>, looks: PairedLooks, finished: &FinishedCells) -> Vec<usize> {
     // A run that failed has no figure, and its settings are not compared: all seeds of them run.
-    let figures = |cells: &[usize]| -> Option<Vec<f64>> {
-        cells.iter().map(|index| finished.get(&plan.cells()[*index].key)?.figure).collect()
-    };
+    let figures =
+        |cells: &[usize]| -> Option<Vec<f64>> { cells.iter().map(|index| finished.figure(*index)).collect() };
     for count in looks.looks() {
         let until = |cells: &[usize]| cells.len().min(count as usize);
         let round = open.iter().flat_map(|cells| cells[..until(cells)].iter().copied());
-        let missing = without_row(plan, round, finished);
+        let missing = without_row(round, finished);
         if !missing.is_empty() {
             return missing;
         }

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 #[serde(deny_unknown_fields)]
 pub struct RandomSettings {
     /// Number of draws.
-    #[schemars(range(min = 1, max = CELLS_MAX))]
+    #[schemars(range(min = 1, max = DRAWS_MAX))]
     pub count: u32,
     /// Seed of the draws.
     #[serde(default)]
@@ -23,8 +23,47 @@ pub struct RandomSettings {
 /// Keys of a rig and their values: one combination.
 pub(crate) type SettingValues = BTreeMap<String, String>;
 
+/// Maximum number of draws, which are kept in memory.
+pub(crate) const DRAWS_MAX: usize = 1_000_000;
+
 /// Maximum number of combinations of settings, and of cells.
-pub(crate) const CELLS_MAX: usize = 1_000_000;
+pub(crate) const CELLS_MAX: usize = 10_000_000;
+
+/// What all values of a key are, and so the type of its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SettingKind {
+    /// Whole numbers of 64 bits.
+    Whole,
+    /// Numbers, some of which are not whole.
+    Real,
+    /// True or false.
+    Flag,
+    /// Text, or values of several kinds.
+    Text,
+}
+
+impl SettingKind {
+    pub(crate) fn of(value: &Value) -> SettingKind {
+        match value {
+            Value::Integer(_) => SettingKind::Whole,
+            Value::Float(_) => SettingKind::Real,
+            Value::Boolean(_) => SettingKind::Flag,
+            _ => SettingKind::Text,
+        }
+    }
+
+    /// The kind of values of both kinds.
+    pub(crate) fn or(self, other: SettingKind) -> SettingKind {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (SettingKind::Whole, SettingKind::Real) | (SettingKind::Real, SettingKind::Whole) => {
+                SettingKind::Real
+            }
+            _ => SettingKind::Text,
+        }
+    }
+}
 
 /// The values of a table by dotted path. A table with the key `from` is a range, not a part of the path.
 pub(crate) fn leaves(table: &Table) -> Vec<(String, &Value)> {

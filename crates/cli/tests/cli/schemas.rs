@@ -27,6 +27,7 @@ const OUTPUTS: &[&str] = &[
     "sim atlas-10k job.fio --json -",
     "stripe advise --drive atlas-10k --disks 4 --mpl 8 --size 64K --json",
     "sweep sweep.toml --out rows --json -",
+    "sweep status rows --json -",
     "trace stat a.trace --json",
     "tune atlas-10k job.fio --requests 200 --knob queue_depth --json",
     "validate --drive atlas-10k --trace v.trace --json",

@@ -149,6 +149,12 @@ impl TimeHistogram {
         found
     }
 
+    /// The counts as they are kept, with the largest time of each: all that [`TimeHistogram::quantile`] depends on. Empty ones are left out.
+    pub fn steps(&self) -> impl Iterator<Item = (Nanos, u64)> {
+        let steps = self.counts.iter_recorded();
+        steps.map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()))
+    }
+
     /// The 50th percentile.
     pub fn p50(&self) -> Nanos {
         self.quantile(0.5)
