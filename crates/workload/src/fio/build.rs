@@ -15,8 +15,9 @@ use super::load::{FioJob, FioLoad, Gate, Member, Worker};
 use super::logged::Logged;
 use super::map::splitmix;
 use super::process::{Limits, Process};
-use super::settings::{READ, Settings, WRITE, split_names};
+use super::settings::{READ, Settings, WRITE, ZoneMode, split_names};
 use super::sizes::Sizes;
+use super::value::Amount;
 use super::zone_build::zones_of_file;
 use super::zoned::ZonedVolumes;
 use crate::VolumeInfo;
@@ -68,7 +69,9 @@ impl JobFile {
         let mut drafts: Vec<Draft<'_>> = Vec::new();
         let (mut stage, mut group) = (0, 0);
         self.check_numbers()?;
-        for (index, job) in self.jobs.iter().enumerate() {
+        let jobs = in_bytes(&self.jobs, volumes)?;
+        let exits = jobs.iter().any(|job| job.settings.group.exitall);
+        for (index, job) in jobs.iter().enumerate() {
             // An empty group is as good as a new one.
             let grouping = &job.settings.group;
             let begins = grouping.stonewall || grouping.new_group;
@@ -76,7 +79,8 @@ impl JobFile {
             stage += u32::from(grouping.stonewall && !drafts.is_empty());
             let waits_for = self.waits_for(index)?;
             for clone in 0..grouping.clones {
-                let place = Position { index, clone, source: drafts.len() as u64, stage, group, waits_for };
+                let source = drafts.len() as u64;
+                let place = Position { index, clone, source, stage, group, waits_for, exits };
                 let fault = |(key, message): Fault| job.error(key, message);
                 drafts.push(draft(job, place, &mut layout, seed, open).map_err(fault)?);
             }
@@ -145,6 +149,8 @@ struct Position {
     stage: u32,
     group: u32,
     waits_for: Option<u32>,
+    /// Whether any job has `exitall`, which is for all of them.
+    exits: bool,
 }
 
 fn draft<'a>(
@@ -170,7 +176,9 @@ fn draft<'a>(
         stage: at.stage,
         waits_for: at.waits_for,
         not_before,
-        ends_group: settings.group.exitall,
+        ends: at.exits.then_some(settings.group.exit_what),
+        flow: settings.flow,
+        steady: settings.steady,
         direct: settings.is_direct(),
         advice: settings.read_advice(),
     };
@@ -210,6 +218,9 @@ fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>
         return Ok(vec![layout.export(settings.files.uri.as_deref())?]);
     }
     let names = settings.files.names(&job.section, clone);
+    if settings.area.fill && !settings.area.has_size() && settings.files.list.is_some() {
+        names.iter().for_each(|name| layout.fill(name));
+    }
     if settings.files.list.is_some() {
         return names.iter().map(|name| layout.named(name)).collect();
     }
@@ -219,6 +230,47 @@ fn targets(job: &Job, clone: u64, layout: &mut Layout<'_>) -> Result<Vec<Target>
         return Ok(vec![target]);
     }
     names.iter().map(|name| layout.target(name)).collect()
+}
+
+/// The jobs with bytes in place of zones.
+///
+/// *Errors:* there are no zones.
+fn in_bytes(jobs: &[Job], volumes: &[VolumeInfo]) -> Result<Vec<Job>, SpecError> {
+    let mut jobs = jobs.to_vec();
+    for job in &mut jobs {
+        let zone = zone_bytes(&job.settings, volumes);
+        let (area, zones) = (&mut job.settings.area, &mut job.settings.zones);
+        let keys = [
+            ("size", &mut area.size),
+            ("io_size", &mut area.io_size),
+            ("offset", &mut area.offset),
+            ("offset_increment", &mut area.offset_increment),
+            ("zoneskip", &mut zones.skip),
+        ];
+        let mut without = None;
+        for (key, amount) in keys {
+            if let Amount::Zones(count) = *amount {
+                without = without.or((zone == 0 && count > 0).then_some(key));
+                *amount = Amount::Bytes(zone.saturating_mul(count));
+            }
+        }
+        if let Some(key) = without {
+            return Err(job.error(key, "is in zones, where neither the disk nor `zonesize` has any"));
+        }
+    }
+    Ok(jobs)
+}
+
+/// Bytes of a zone: of the volume of a job, or else as `zonesize` says.
+fn zone_bytes(settings: &Settings, volumes: &[VolumeInfo]) -> u64 {
+    let names = settings.files.list.as_deref().map(split_names).unwrap_or_default();
+    let is_named =
+        |volume: &&VolumeInfo| names.iter().any(|name| name.trim_start_matches("/dev/") == volume.name);
+    let volume = volumes.iter().find(is_named).or(volumes.first());
+    let zones = volume.filter(|_| settings.zones.mode == ZoneMode::ByWritePointers).and_then(|volume| {
+        volume.zones.as_ref().map(|zones| zones.layout.zone_sectors * u64::from(volume.sector_bytes))
+    });
+    zones.unwrap_or(settings.zones.size)
 }
 
 /// The note on jobs whose engine keeps fewer requests outstanding than `iodepth`.
@@ -270,9 +322,13 @@ fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
     let continues = mixed && !direction.random || overwrites;
     pattern.wraps = life.is_endless() && files == 1 || mixed && io_size > size;
     let bytes = if io_size > 0 { io_size } else { size };
+    let pass_bytes = if continues { size.max(io_size) } else { size };
+    // What `verify` reads between the writes counts, too.
+    let reads_between = direction.writes && settings.verify.has_method && settings.verify.backlog > 0;
+    let backlog = if reads_between { size } else { 0 };
     let limits = Limits {
         bytes: bytes.saturating_mul(life.loops),
-        pass_bytes: if continues { size.max(io_size) } else { size },
+        pass_bytes: pass_bytes.saturating_add(backlog),
         requests: life.requests.saturating_mul(life.loops),
         loops: life.loops,
         beyond_files: io_size > 0,

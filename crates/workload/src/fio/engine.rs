@@ -24,7 +24,7 @@ const fn engine(name: &'static str, synchronous: bool, past_cache: bool) -> Engi
 /// fio's default on Linux.
 pub(super) const PSYNC: Engine = engine("psync", true, false);
 
-const ENGINES: [Engine; 24] = [
+const ENGINES: [Engine; 32] = [
     PSYNC,
     engine("sync", true, false),
     engine("vsync", true, false),
@@ -38,12 +38,20 @@ const ENGINES: [Engine; 24] = [
     engine("mtd", true, true),
     engine("gfapi", true, true),
     engine("libhdfs", true, true),
+    engine("libzbc", true, true),
+    engine("libcufile", true, true),
+    engine("libhipfile", true, true),
     engine("libaio", false, false),
     engine("io_uring", false, false),
     engine("io_uring_cmd", false, true),
     engine("posixaio", false, false),
     engine("sg", false, true),
     engine("null", false, false),
+    engine("cpp_null", false, false),
+    engine("xnvme", false, true),
+    engine("libiscsi", false, true),
+    engine("windowsaio", false, false),
+    engine("solarisaio", false, false),
     engine("gfapi_async", false, true),
     engine("rados", false, true),
     engine("rbd", false, true),
@@ -52,11 +60,22 @@ const ENGINES: [Engine; 24] = [
 ];
 
 /// Engines that make no reads and writes of a disk, with what they do instead.
-const OTHERS: [(&str, &str); 14] = [
+const OTHERS: [(&str, &str); 25] = [
     ("cpuio", "only computes"),
     ("net", "sends over a network"),
     ("netsplice", "sends over a network"),
     ("rdma", "sends over a network"),
+    ("librpma_apm_client", "sends over a network"),
+    ("librpma_apm_server", "receives from a network"),
+    ("librpma_gpspm_client", "sends over a network"),
+    ("librpma_gpspm_server", "receives from a network"),
+    ("http", "sends over a network"),
+    ("dfs", "sends over a network"),
+    ("nfs", "sends over a network"),
+    ("ime_psync", "sends over a network"),
+    ("ime_psyncv", "sends over a network"),
+    ("ime_aio", "sends over a network"),
+    ("filexattr", "reads the attributes of files"),
     ("ftruncate", "changes the length of files"),
     ("filecreate", "makes files"),
     ("filestat", "looks files up"),

@@ -30,7 +30,7 @@ pub(super) struct Pattern {
     pub(super) align: [u64; 2],
     spread: Spread,
     /// Whether no block is accessed twice until all were accessed.
-    once: bool,
+    pub(super) once: bool,
     percent_random: [u64; 2],
     /// With random places: a place is drawn for every `modifier`th request. Otherwise: bytes to skip.
     pub(super) modifier: u64,

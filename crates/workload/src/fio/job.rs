@@ -9,7 +9,7 @@ use super::ini::{self, Entry, Section};
 use super::options::{Role, find, unknown};
 use super::own;
 use super::settings::{JobPriority, Settings, Spread, ZoneMode, ZoneResets};
-use super::value::Given;
+use super::value::{Amount, Given};
 use super::variables::{Variables, expand};
 
 /// A job file that was read and checked.
@@ -259,7 +259,9 @@ fn check_zones(job: &Job) -> Result<(), SpecError> {
             "random_distribution",
             "is for all of a file, where zonemode=strided has a part of it at a time",
         )),
-        ZoneMode::ByWritePointers if zones.skip > 0 => Err(job.error("zoneskip", "is for zonemode=strided")),
+        ZoneMode::ByWritePointers if zones.skip != Amount::default() => {
+            Err(job.error("zoneskip", "is for zonemode=strided"))
+        }
         ZoneMode::None | ZoneMode::Strided if is_reset => {
             Err(job.error("zone_reset_frequency", "needs zonemode=zbd: only there are zones reset"))
         }

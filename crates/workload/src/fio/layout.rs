@@ -43,6 +43,8 @@ pub(super) struct Layout<'a> {
     nameless: Vec<String>,
     /// The first `/dev/…` that is the only volume.
     only_disk: Option<String>,
+    /// Files that are all of the first volume: `fill_device`.
+    fillers: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,14 @@ pub(super) type Fault = (&'static str, String);
 
 impl<'a> Layout<'a> {
     pub(super) fn new(volumes: &'a [VolumeInfo]) -> Layout<'a> {
-        Layout { volumes, used: Vec::new(), regions: Vec::new(), nameless: Vec::new(), only_disk: None }
+        Layout {
+            volumes,
+            used: Vec::new(),
+            regions: Vec::new(),
+            nameless: Vec::new(),
+            only_disk: None,
+            fillers: Vec::new(),
+        }
     }
 
     /// What a name in `filename` refers to.
@@ -88,7 +97,8 @@ impl<'a> Layout<'a> {
     ///
     /// *Errors:* there is no such device.
     pub(super) fn target(&mut self, name: &str) -> Result<Target, Fault> {
-        let bare = name.strip_prefix("/dev/");
+        // The address of an iSCSI disk is a device, too.
+        let bare = name.strip_prefix("/dev/").or(name.contains("://").then_some(name));
         let volume = self.volume(bare.unwrap_or(name));
         let only = bare.filter(|_| self.volumes.len() == 1).map(|_| 0);
         if only.is_some() {
@@ -96,6 +106,9 @@ impl<'a> Layout<'a> {
         }
         if let Some(volume) = volume.or(only) {
             return Ok(self.use_volume(volume));
+        }
+        if self.fillers.iter().any(|filler| filler == name) && !self.volumes.is_empty() {
+            return Ok(self.use_volume(0));
         }
         if let Some(bare) = bare {
             let hint = nearest(bare, self.volumes.iter().map(|volume| volume.name.as_str()));
@@ -160,6 +173,14 @@ impl<'a> Layout<'a> {
         }
     }
 
+    /// Makes a file that has no size all of the first volume.
+    pub(super) fn fill(&mut self, name: &str) {
+        let is_volume = name.starts_with("/dev/") || self.volume(name).is_some();
+        if !is_volume && !self.fillers.iter().any(|filler| filler == name) {
+            self.fillers.push(name.to_string());
+        }
+    }
+
     fn volume(&self, name: &str) -> Option<usize> {
         self.volumes.iter().position(|volume| volume.name == name)
     }
@@ -182,6 +203,10 @@ impl<'a> Layout<'a> {
         let nameless: Vec<&str> = self.nameless.iter().map(String::as_str).collect();
         if !nameless.is_empty() {
             notes.push(format!("{}: no filename and no size, so all of `{}`", listed(&nameless), first.name));
+        }
+        if !self.fillers.is_empty() {
+            let files: Vec<&str> = self.fillers.iter().map(String::as_str).collect();
+            notes.push(format!("{}: fills all of `{}`", listed(&files), first.name));
         }
         let files: Vec<&str> = self.regions.iter().map(|region| region.name.as_str()).collect();
         if self.volumes.len() > 1 && !files.is_empty() {
@@ -241,7 +266,7 @@ impl<'a> Layout<'a> {
             }
             total += match area.io_size {
                 share @ Amount::Percent(_) => share.bytes(reach),
-                Amount::Bytes(_) => reach,
+                Amount::Bytes(_) | Amount::Zones(_) => reach,
             };
             uses.push(self.extend(*target, start, reach)?);
         }

@@ -1,14 +1,19 @@
 //! All jobs of a file as one load.
 
+mod held;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_model::Instant;
 
+use super::flow::Flows;
 use super::logged::Logged;
 use super::pace::Term;
 use super::process::{Process, Step};
 use super::request::FioRequest;
+use super::settings::{ExitScope, FlowRules, SteadyRules};
+use super::steady::SteadyWatch;
 use super::zoned::ZonedVolumes;
 use crate::load::{Issue, Load, Poll, ReadAdvice};
 use crate::trace::ReplayError;
@@ -64,7 +69,10 @@ pub(super) struct Gate {
     pub(super) stage: u32,
     pub(super) waits_for: Option<u32>,
     pub(super) not_before: Instant,
-    pub(super) ends_group: bool,
+    /// Which clones end with it.
+    pub(super) ends: Option<ExitScope>,
+    pub(super) flow: FlowRules,
+    pub(super) steady: SteadyRules,
     pub(super) direct: bool,
     pub(super) advice: ReadAdvice,
 }
@@ -83,7 +91,7 @@ pub(super) enum Worker {
 }
 
 impl Worker {
-    fn term(&mut self) -> &mut Term {
+    pub(super) fn term(&mut self) -> &mut Term {
         match self {
             Worker::Made(process) => &mut process.term,
             Worker::Logged(logged) => &mut logged.term,
@@ -109,14 +117,35 @@ impl Worker {
 
     /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
-    fn complete(&mut self, now: Instant) -> bool {
+    fn complete(&mut self, now: Instant, id: u64) -> bool {
         match self {
-            Worker::Made(process) => process.complete(),
+            Worker::Made(process) => process.complete(id),
             Worker::Logged(logged) => {
                 logged.complete(now);
                 true
             }
         }
+    }
+
+    /// Records the id of the request issued last.
+    #[cold]
+    fn note_id(&mut self, id: u64) {
+        if let Worker::Made(process) = self {
+            process.note_id(id);
+        }
+    }
+
+    /// Number of outstanding requests.
+    pub(super) fn outstanding(&self) -> u32 {
+        match self {
+            Worker::Made(process) => process.outstanding(),
+            Worker::Logged(logged) => logged.outstanding(),
+        }
+    }
+
+    /// Whether its pass or its time is over.
+    pub(super) fn is_at_end(&mut self, now: Instant) -> bool {
+        self.term().is_over(now) || matches!(self, Worker::Made(process) if process.is_at_end())
     }
 
     /// Share of its work that is done by `now`; `None` where its amount is unknown.
@@ -157,6 +186,8 @@ pub struct FioLoad {
     waiting: usize,
     running: usize,
     issued: u64,
+    flows: Flows,
+    steady: SteadyWatch,
 }
 
 impl FioLoad {
@@ -174,6 +205,10 @@ impl FioLoad {
             add_at(&mut stage_left, member.gate.stage);
             add_at(&mut section_left, job.section);
         }
+        let flows = Flows::new(members.iter().map(|member| member.gate.flow));
+        let rules = members.iter().zip(&jobs);
+        let steady =
+            SteadyWatch::new(rules.map(|(member, job)| (member.gate.steady, job.group, job.group_reporting)));
         let mut load = FioLoad {
             members,
             zoned,
@@ -189,6 +224,8 @@ impl FioLoad {
             waiting: count,
             running: count,
             issued: 0,
+            flows,
+            steady,
         };
         load.open_gates();
         load
@@ -250,6 +287,10 @@ impl FioLoad {
     }
 
     fn wake(&mut self, now: Instant) {
+        if self.steady.next().is_some_and(|next| next <= now) {
+            let steady = self.steady.sample(now);
+            steady.iter().for_each(|source| self.stop(*source as usize));
+        }
         while let Some(Reverse((at, source))) = self.timers.peek().copied()
             && at <= now
         {
@@ -261,6 +302,8 @@ impl FioLoad {
             }
             if self.windows[index].is_none() {
                 let measured_from = self.members[index].worker.start(now);
+                self.flows.start(index);
+                self.steady.start(now, index);
                 self.windows[index] = Some(FioWindow { started: now, measured_from, ended: None });
             }
             self.standing[index] = Standing::Ready;
@@ -272,6 +315,9 @@ impl FioLoad {
     #[inline]
     fn next_issue(&mut self, now: Instant, source: u32) -> Option<Issue> {
         let index = source as usize;
+        if !self.flows.is_empty() && self.is_held_back(now, index) {
+            return None;
+        }
         let member = &mut self.members[index];
         match member.worker.poll(now, &mut self.zoned) {
             Step::Issue(requested) => {
@@ -282,6 +328,12 @@ impl FioLoad {
                 }
                 let id = self.issued * self.members.len() as u64 + u64::from(source);
                 self.issued += 1;
+                if requested.tracked {
+                    self.members[index].worker.note_id(id);
+                }
+                if !self.flows.is_empty() || !self.steady.is_empty() {
+                    self.count_issued(index, id, requested.bytes());
+                }
                 let Gate { direct, advice, .. } = self.members[index].gate;
                 let FioRequest { volume: device, request, urgent, idle, limit, resets_zone, .. } = requested;
                 return Some(Issue {
@@ -319,25 +371,14 @@ impl FioLoad {
         let section = &mut self.section_left[self.jobs[index].section as usize];
         *section -= 1;
         let opens = *stage == 0 || *section == 0;
-        if gate.ends_group {
-            self.stop_group(self.jobs[index].group);
+        self.steady.end(index);
+        let waited = self.flows.end(index);
+        self.release(&waited);
+        if let Some(scope) = gate.ends {
+            self.stop_others(self.jobs[index].group, scope);
         }
         if opens && self.waiting > 0 {
             self.open_gates();
-        }
-    }
-
-    fn stop_group(&mut self, group: u32) {
-        for (index, job) in self.jobs.iter().enumerate() {
-            let standing = self.standing[index];
-            if job.group != group || matches!(standing, Standing::Waiting | Standing::Ended) {
-                continue;
-            }
-            self.members[index].worker.term().stop();
-            if standing != Standing::Ready && self.windows[index].is_some() {
-                self.standing[index] = Standing::Ready;
-                self.ready.push_back(index as u32);
-            }
         }
     }
 }
@@ -383,16 +424,23 @@ impl Load for FioLoad {
                 self.wake(now);
             }
         }
-        match self.timers.peek() {
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        match timer.into_iter().chain(self.steady.next()).min() {
             _ if self.running == 0 => Poll::Done,
-            Some(Reverse((at, _))) => Poll::Later(*at),
+            Some(at) => Poll::Later(at),
             None => Poll::Waiting,
         }
     }
 
     fn handle_completion(&mut self, now: Instant, id: u64) {
         let source = (id % self.members.len() as u64) as u32;
-        let may_issue = self.members[source as usize].worker.complete(now);
+        if !self.steady.is_empty() {
+            self.steady.completed(source as usize, id);
+        }
+        let may_issue = self.members[source as usize].worker.complete(now, id);
+        if !self.flows.is_empty() && self.sleeps_when_drained(now, source as usize) {
+            return;
+        }
         if may_issue && self.standing[source as usize] == Standing::Blocked {
             self.standing[source as usize] = Standing::Ready;
             self.ready.push_back(source);
@@ -409,7 +457,7 @@ impl Load for FioLoad {
                 (_, None) => 0.0,
                 (_, Some(_)) => member.worker.progress(now)?,
             };
-            stages[member.gate.stage as usize].add(share, member.gate.ends_group);
+            stages[member.gate.stage as usize].add(share, member.gate.ends.is_some());
         }
         Some(stages.iter().map(StageProgress::share).sum::<f64>() / stages.len().max(1) as f64)
     }

@@ -111,6 +111,11 @@ impl Logged {
         Instant::ZERO + now.since(self.term.started)
     }
 
+    /// Number of outstanding requests.
+    pub(super) fn outstanding(&self) -> u32 {
+        self.out
+    }
+
     pub(super) fn complete(&mut self, now: Instant) {
         self.out -= 1;
         if self.end.flushed > 0 {
@@ -143,6 +148,7 @@ impl Logged {
                     limit: 0,
                     resets_zone: false,
                     more,
+                    tracked: false,
                 })
             }
             Poll::Later(at) => {

@@ -9,7 +9,8 @@ use headstack_model::Nanos;
 use super::engine::Engine;
 use super::error::nearest;
 use super::settings::{
-    FadviseHint, RateProcess, Rw, Service, Settings, SizePriority, Split, Spread, ZoneMode,
+    ExitScope, FadviseHint, RateProcess, Rw, Service, Settings, SizePriority, Split, Spread, SteadyRules,
+    SteadyTarget, VerifyRules, ZoneMode,
 };
 use super::value::Given;
 
@@ -171,6 +172,12 @@ const fn row(name: &'static str, aliases: &[&'static str], role: Role, summary: 
     FioOption { name, alias: first(aliases), by_direction: false, kind: ValueKind::Text, role, summary }
 }
 
+mod ignored;
+mod refused;
+
+use ignored::IGNORED;
+use refused::REFUSED;
+
 const HONOURED: &[FioOption] = honoured! {
     // Which files, and which parts of them.
     Word "kb_base" => store decimal_k, |v| v.word(&[("1024", false), ("1000", true)]),
@@ -189,14 +196,14 @@ const HONOURED: &[FioOption] = honoured! {
     Word "file_service_type" => store files.service, Service::read,
         "Choice of the next file: roundrobin (default), sequential or random, each with `:n` requests \
          before a change";
-    Amount "size" => store area.size, Given::amount,
-        "Size of a clone's area, in all its files together; default all";
-    Amount "io_size" or "io_limit" => store area.io_size, Given::amount,
+    Amount "size" => store area.size, Given::amount_or_zones,
+        "Size of a clone's area, in all its files together, also in zones (`8z`); default all";
+    Amount "io_size" or "io_limit" => store area.io_size, Given::amount_or_zones,
         "Bytes that a clone transfers; default `size`";
     Range "filesize" => store area.file_size, |v| v.range(Given::bytes), "Bytes of each file";
-    Amount "offset" or "fileoffset" => store area.offset, Given::amount,
+    Amount "offset" or "fileoffset" => store area.offset, Given::amount_or_zones,
         "Start of a clone in its file; default 0";
-    Amount "offset_increment" => store area.offset_increment, Given::amount,
+    Amount "offset_increment" => store area.offset_increment, Given::amount_or_zones,
         "Added to `offset` for each further clone; default 0";
     Bytes "offset_align" => store area.offset_align, |v| v.count(0, MANY),
         "Alignment of an offset in percent, rounded up; default the smallest request";
@@ -242,7 +249,7 @@ const HONOURED: &[FioOption] = honoured! {
         Given::bytes_or_zero,
         "With `zonemode=strided`: bytes of a zone; default `zonesize`";
     Bytes "zoneskip" => store zones.skip,
-        Given::bytes_or_zero,
+        Given::bytes_or_zones,
         "With `zonemode=strided`: bytes between two zones; default 0";
     Count "max_open_zones" => store zones.open_max, |v| v.count(0, MANY),
         "With `zonemode=zbd`: zones written in part at a time; default the limit of the disk";
@@ -256,6 +263,8 @@ const HONOURED: &[FioOption] = honoured! {
         "A flush after N writes, which the job waits for";
     Count "fdatasync" => store flushes.fdatasync, |v| v.count(0, MANY), "As `fsync`";
     Flag "end_fsync" => store flushes.at_end, Given::flag, "A flush of each file at the end";
+    Flag "fill_device" or "fill_fs" => store area.fill, Given::flag,
+        "A job without `size` fills its volume, or takes the first volume as its file";
     Flag "fsync_on_close" => raise flushes.at_end, Given::flag, "As `end_fsync`";
     Word "sync" => store flushes.fua,
         |v| v.word(&[("none", false), ("0", false), ("sync", true), ("1", true), ("dsync", true)]),
@@ -318,6 +327,31 @@ const HONOURED: &[FioOption] = honoured! {
         |v| v.word(&[("linear", RateProcess::Linear), ("poisson", RateProcess::Poisson)]),
         "How the requests of a rate are spaced: linear (default) or poisson";
     Flag "rate_ignore_thinktime" => store rate.forgives_pauses, Given::flag, "The rate does not make up for pauses";
+    // What is read back.
+    Word "verify" => store verify.has_method, VerifyRules::method,
+        "What was written is read back after each pass, by any method; the data are not compared. 0 (default) reads nothing";
+    Flag "do_verify" => store verify.reads, Given::flag, "With `verify`: whether the job itself reads what it wrote; default 1";
+    Switch "verify_only" => store verify.only, Given::switch,
+        "With `verify`: the writes were made by an earlier run, and are only read";
+    Count "verify_backlog" => store verify.backlog, |v| v.count(0, MANY),
+        "With `verify`: writes after which some are read at once; default 0, after the pass";
+    Count "verify_backlog_batch" => store verify.batch, |v| v.count(0, MANY),
+        "With `verify_backlog`: how many are read then; default `verify_backlog`";
+    Flag "experimental_verify" => store verify.replays, Given::flag,
+        "With `verify`: read the pass as it was written, and in all passes no more than one of them wrote";
+    // Jobs that depend on each other, or on their results.
+    Count "flow" => store flow.weight, |v| v.count(0, 1000),
+        "Weight of the job among those of its `flow_id`: none of them is ahead of its share of their requests";
+    Count "flow_id" => store flow.group, |v| v.count(0, MANY), "The jobs that share their requests by `flow`; default 0";
+    Time "flow_sleep" => store flow.sleep, |v| v.time(MICROSECOND),
+        "Pause of a job that is ahead of its share, once all its requests are back (µs); default 0";
+    Word "steadystate" or "ss" => store steady.target, SteadyTarget::read,
+        "With `steadystate_duration`: a job (a group with `group_reporting`) ends once its requests a second deviate by less than a limit \
+         from their mean (`iops:10%`, `bw:…` for bytes), or have less than a slope (`iops_slope:0.01%`, the default, `bw_slope:…`)";
+    Time "steadystate_duration" or "ss_dur" => store steady.seconds, SteadyRules::duration,
+        "Seconds over which the results are to be steady; default 0, no such end (s)";
+    Time "steadystate_ramp_time" or "ss_ramp" => store steady.ramp, |v| v.time(SECOND),
+        "Time after the start that does not count for that (s)";
     Text "read_iolog" => store log.names, Given::owned,
         "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, separated by \
          `:`, are for a clone each. It goes to the volume that `filename` names, or to those that it names \
@@ -331,111 +365,9 @@ const HONOURED: &[FioOption] = honoured! {
     Switch "new_group" => store group.new_group, Given::switch, "A new group of results";
     Text "wait_for" => store group.wait_for, Given::owned,
         "Begin once all clones of that job, named before, are done";
-    Switch "exitall" => store group.exitall, Given::switch, "When a clone is done, all clones of its group end";
+    Switch "exitall" => store group.exitall, Given::switch, "When a clone of any job is done, all clones of its group end";
+    Word "exit_what" => store group.exit_what,
+        |v| v.word(&[("group", ExitScope::Group), ("stonewall", ExitScope::Running), ("all", ExitScope::All)]),
+        "Which clones end with `exitall`: group (default), stonewall (all that run), all (also those that have not begun)";
     Switch "group_reporting" => store group.reporting, Given::switch, "Results a group instead of a clone";
-};
-
-/// Accepted, listed, and without effect.
-const IGNORED: &[FioOption] = ignored! {
-    "thread" => "Threads instead of processes";
-    "openfiles" => "Files that are open at a time";
-    "fallocate" => "How files get their blocks";
-    "write_hint" => "Advice to the kernel";
-    "invalidate" => "Drop what the page cache holds before the job";
-    "overwrite" => "Lay files out first";
-    "create_serialize" => "Lay files out one after the other";
-    "create_fsync" => "Sync files that were laid out";
-    "create_on_open" => "Lay files out when they are opened";
-    "allow_file_create" => "Whether files may be laid out";
-    "allow_mounted_write" => "Whether a mounted device may be written";
-    "unlink" => "Remove the files afterwards";
-    "unlink_each_loop" => "Remove the files after each pass";
-    "unique_filename" => "Names of files for clients over a network";
-    "lockmem" => "Memory to pin";
-    "mem" or "iomem" => "Kind of the buffers' memory";
-    "mem_align" or "iomem_align" => "Alignment of the buffers";
-    "hugepage-size" => "Size of huge pages";
-    "nice" => "Priority for the processor";
-    "prio" => "Level within the priority class";
-    "cmdprio" => "Level within the priority class of `cmdprio_percentage`";
-    "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes" => "Processors to run on";
-    "numa_mem_policy" => "Memory to use";
-    "cgroup_weight" => "Weight of the control group";
-    "cgroup_nodelete" => "Keep the control group";
-    "uid" => "User to run as";
-    "gid" => "Group to run as";
-    "exec_prerun" => "Command to run before";
-    "exec_postrun" => "Command to run afterwards";
-    "ioscheduler" => "The kernel's elevator; here it is the rig's";
-    "clocksource" => "Clock to read";
-    "gtod_reduce" => "Read the clock seldom";
-    "gtod_cpu" => "Processor that reads the clock";
-    "disable_lat", "disable_clat", "disable_slat" => "Leave times out";
-    "disable_bw_measurement" or "disable_bw" => "Leave the bandwidth out";
-    "stats" => "Collect results";
-    "disk_util" => "Report the kernel's counts";
-    "clat_percentiles", "lat_percentiles", "slat_percentiles", "percentile_list", "significant_figures",
-        "unified_rw_reporting", "block_error_percentiles", "unit_base" => "What to report";
-    "per_job_logs", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog",
-        "bwavgtime", "iopsavgtime", "log_entries", "log_avg_msec", "log_hist_msec", "log_hist_coarseness",
-        "log_max_value", "log_offset", "log_prio", "log_compression", "log_compression_cpus",
-        "log_store_compressed", "log_unix_epoch", "log_alternate_epoch",
-        "log_alternate_epoch_clock_id" => "Logs to write";
-    "zero_buffers", "refill_buffers", "scramble_buffers", "buffer_pattern", "buffer_compress_percentage",
-        "buffer_compress_chunk", "dedupe_percentage", "dedupe_mode", "dedupe_working_set_percentage",
-        "dedupe_global" => "What is written";
-    "atomic" => "Writes whole or not at all";
-    "random_generator" => "fio's own random numbers";
-    "allrandrepeat" => "Repeat all random numbers; here they always repeat";
-    "softrandommap" => "Continue without a random map where memory is short";
-    "serialize_overlap" => "Keep overlapping requests apart";
-    "iodepth_batch" or "iodepth_batch_submit" => "Requests handed to the kernel at a time";
-    "iodepth_batch_complete_max" => "Completions taken from the kernel at a time";
-    "rate_min" or "ratemin", "rate_iops_min" => "Give up below this rate";
-    "rate_cycle" or "ratecycle" => "Window of those two";
-    "max_latency" => "Give up above this time";
-    "continue_on_error", "ignore_error", "error_dump", "exitall_on_error" => "What to do about errors";
-    "read_iolog_chunked" => "Read a log in pieces, which is always done here";
-    "do_verify", "verify_interval", "verify_offset", "verify_pattern", "verify_fatal", "verify_dump",
-        "verify_async", "verify_async_cpus", "verify_backlog", "verify_backlog_batch", "experimental_verify",
-        "verify_state_load", "verify_state_save", "trim_verify_zero" => "Part of `verify`";
-    "trim_backlog_batch" => "Part of `trim_backlog`";
-    "latency_window", "latency_percentile", "latency_run" => "Part of `latency_target`";
-    "steadystate_duration" or "ss_dur", "steadystate_ramp_time" or "ss_ramp" => "Part of `steadystate`";
-    "flow_id", "flow_sleep" => "Part of `flow`";
-    "merge_blktrace_scalars", "merge_blktrace_iters" => "Part of `merge_blktrace_file`";
-    "fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored", "uncached",
-        "force_async", "nowait", "hipri", "hipri_percentage", "userspace_reap", "readfua",
-        "writefua" => "Of an engine";
-};
-
-/// Keys without which the load would differ.
-const REFUSED: &[FioOption] = refused! {
-    "verify" => "Check what was written", ["0", "null"], "simulated disks hold no data to compare";
-    "verify_only" => "Check what was written before", ["0"], "simulated disks hold no data to compare";
-    "trim_percentage" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
-    "trim_backlog" => "Trim what was written", ["0"], "rotating disks are modelled without trim";
-    "zonecapacity" => "Bytes of a zone that can be written", ["0"], "a zone is written to its end";
-    "job_max_open_zones" => "Zones written in part by a job", ["0"], "say `max_open_zones`";
-    "ignore_zone_limits" => "More open zones than the disk allows", ["0"], "the disk would refuse the writes";
-    "flow" => "Share of jobs in a common flow", ["0"], "jobs run at their own pace; say `rate` instead";
-    "latency_target" => "Look for the depth that keeps this time", ["0"],
-        "the depth is `iodepth`; compare several runs instead";
-    "steadystate" or "ss" => "End once results are steady", [],
-        "a run ends by `size`, `io_size`, `number_ios` or `runtime`";
-    "fill_device" or "fill_fs" => "Write until the device is full", ["0"], "a region has its size; say `size`";
-    "file_append" => "Begin at the end of the files", ["0"], "files have no content before the run";
-    "opendir" => "All files below a folder", [], "there are no folders; name the files by `filename`";
-    "lockfile" => "Lock files while they are used", ["none"], "files are not locked";
-    "pre_read" => "Read all files before the job", ["0"], "say it as a job before a `stonewall`";
-    "create_only" => "Lay files out and end", ["0"], "no request would be issued";
-    "sync_file_range" => "Write part of the page cache out", [], "the host's page cache knows `fsync` only";
-    "write_barrier" => "Make every n-th write a barrier", ["0"], "there are no barriers; say `fsync`";
-    "exit_what" => "Which jobs `exitall` ends", ["group"], "`exitall` ends the group";
-    "merge_blktrace_file" => "Merge logs into one", [], "convert and merge the traces beforehand";
-    "replay_redirect" => "Device that a log is replayed on", [], "say `filename`";
-    "replay_scale" => "Divide a log's offsets", ["1"], "scale the trace beforehand";
-    "replay_align" => "Align a log's offsets", ["0"], "scale the trace beforehand";
-    "replay_skip" => "Leave operations of a log out", [], "cut the trace beforehand";
-    "profile" => "A built-in test", [], "say it as jobs";
 };

@@ -5,6 +5,8 @@
 //! [`Hold`].
 
 mod paced;
+mod verify;
+mod verifying;
 
 use headstack_model::{Instant, Lbn, Op, Request};
 use rand::RngExt;
@@ -19,6 +21,7 @@ use super::settings::{IssuedPriorities, READ, RequestPriority, Settings, WRITE};
 use super::strided::Stride;
 use super::zoned::{ZonedFile, ZonedVolumes};
 use paced::{Due, FlushState};
+use verify::Verify;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
@@ -83,6 +86,8 @@ impl CloneQueue {
 struct WorkDone {
     limits: Limits,
     issued: [u64; 2],
+    /// Requests and bytes that `verify` read.
+    verified: [u64; 2],
     completed: u64,
     bytes: u64,
     pass_bytes: u64,
@@ -93,7 +98,16 @@ struct WorkDone {
 impl WorkDone {
     fn new(limits: Limits) -> WorkDone {
         let loops_left = limits.loops - 1;
-        WorkDone { limits, issued: [0; 2], completed: 0, bytes: 0, pass_bytes: 0, pass_issued: 0, loops_left }
+        WorkDone {
+            limits,
+            issued: [0; 2],
+            verified: [0; 2],
+            completed: 0,
+            bytes: 0,
+            pass_bytes: 0,
+            pass_issued: 0,
+            loops_left,
+        }
     }
 
     #[inline]
@@ -104,9 +118,17 @@ impl WorkDone {
         self.pass_issued += 1;
     }
 
+    #[cold]
+    fn count_verified(&mut self, bytes: u64, as_written: bool) {
+        self.verified[0] += 1;
+        let sum = if as_written { &mut self.bytes } else { &mut self.verified[1] };
+        *sum += bytes;
+        self.pass_bytes += bytes;
+    }
+
     #[inline]
     fn requests(&self) -> u64 {
-        self.issued[READ] + self.issued[WRITE]
+        self.issued[READ] + self.issued[WRITE] + self.verified[0]
     }
 
     #[inline]
@@ -131,7 +153,7 @@ impl WorkDone {
 
     /// The bytes that are left of one loop.
     fn bytes_left(&self) -> u64 {
-        (self.limits.bytes / self.limits.loops).saturating_sub(self.bytes)
+        (self.limits.bytes / self.limits.loops).saturating_sub(self.bytes + self.verified[1])
     }
 }
 
@@ -186,6 +208,7 @@ pub(super) struct Process {
     /// A write that resets its zone, held until all requests before it have completed: its direction, its file and its bytes.
     held: Option<(usize, usize, Run)>,
     work: WorkDone,
+    verify: Option<Box<Verify>>,
 }
 
 impl Process {
@@ -200,7 +223,12 @@ impl Process {
         let stride = Stride::new(settings);
         let (rates, pauses) = (JobRates::new(settings, &pattern), Pauses::new(settings));
         let (arrivals, flushes) = (Arrivals::new(settings), FlushState::new(settings));
-        let waits = rates.are_limited || pauses.are_used() || arrivals.is_some() || flushes.are_used();
+        let verify = Verify::new(settings, &pattern);
+        let waits = verify.is_some()
+            || rates.are_limited
+            || pauses.are_used()
+            || arrivals.is_some()
+            || flushes.are_used();
         Process {
             is_plain: !waits && stride.is_none() && !pattern.direction.is_mixed(),
             files: Files::new(settings.files.service, &pattern, extents, stride.as_ref(), &mut dice.places),
@@ -220,6 +248,7 @@ impl Process {
             decided: None,
             held: None,
             work: WorkDone::new(limits),
+            verify,
             pattern,
         }
     }
@@ -241,8 +270,11 @@ impl Process {
 
     /// Handles a completion. Returns whether the clone may issue again.
     #[inline]
-    pub(super) fn complete(&mut self) -> bool {
+    pub(super) fn complete(&mut self, id: u64) -> bool {
         self.queue.out -= 1;
+        if let Some(verify) = &mut self.verify {
+            verify.complete(id);
+        }
         if self.hold == Hold::Flush {
             self.hold = Hold::Open;
             return true;
@@ -323,6 +355,7 @@ impl Process {
         } else {
             match self.due(now) {
                 Due::Request(at) => at,
+                Due::Verify(index, run) => return Some(Step::Issue(self.make_verifying(index, run))),
                 Due::Flush(step) => return Some(step),
                 Due::Nothing => return None,
             }
@@ -332,7 +365,12 @@ impl Process {
 
     #[inline]
     fn is_pass_over(&self) -> bool {
-        !self.term.is_endless && self.work.is_pass_over()
+        if self.term.is_endless { self.ends_endless_pass() } else { self.work.is_pass_over() }
+    }
+
+    /// Number of outstanding requests.
+    pub(super) fn outstanding(&self) -> u32 {
+        self.queue.out
     }
 
     fn drain(&mut self, then: Then) -> Option<Step> {
@@ -372,6 +410,9 @@ impl Process {
                 found = file.next_write(pattern, draws, dice, zoned).map(|run| (WRITE, run));
             }
             if let Some((at, run)) = found {
+                if self.is_rehearsed(at, index, run) {
+                    return None;
+                }
                 if run.resets_zone && self.queue.out > 0 {
                     return self.hold_reset(at, index, run);
                 }
@@ -390,6 +431,16 @@ impl Process {
 
     #[inline(always)]
     fn make_request(&mut self, at: usize, index: usize, run: Run) -> FioRequest {
+        self.work.count(at, run.bytes);
+        if !self.is_plain {
+            self.note_issue(at, index, run);
+        }
+        self.fill_request(at, index, run)
+    }
+
+    /// A request in this form, which goes into the queue.
+    #[inline(always)]
+    fn fill_request(&mut self, at: usize, index: usize, run: Run) -> FioRequest {
         let file = self.files.file_at(index);
         let first = (file.base + run.offset) / file.sector;
         let end = (file.base + run.offset + run.bytes).div_ceil(file.sector);
@@ -400,20 +451,21 @@ impl Process {
         let dice = &mut self.dice.urgent;
         let RequestPriority { urgent, idle, limit } =
             self.priority.draw(at, run.bytes, || dice.random_range(1..=100));
-        self.work.count(at, run.bytes);
         self.queue.out += 1;
-        if !self.is_plain {
-            self.note_issue(at, run.bytes);
-        }
         let more = self.queue.out < self.queue.depth;
         if !more {
             self.hold = Hold::Full;
         }
-        FioRequest { volume, request, urgent, idle, limit, resets_zone: run.resets_zone, more }
+        let tracked = self.verify.is_some();
+        FioRequest { volume, request, urgent, idle, limit, resets_zone: run.resets_zone, more, tracked }
     }
 
     #[cold]
     fn next_pass(&mut self) {
+        if self.verify.as_mut().is_some_and(|verify| verify.turn()) {
+            self.hold = Hold::Open;
+            return;
+        }
         let nothing = self.work.pass_issued == 0;
         self.hold = if nothing || !self.wants_another_pass() { Hold::Ended } else { Hold::Open };
         self.work.begin_pass();
@@ -438,7 +490,8 @@ impl Process {
             self.work.loops_left -= 1;
             return true;
         }
-        let all_done = self.files.are_done();
+        // Verifying begins all files again.
+        let all_done = self.files.are_done() && self.verify.is_none();
         !self.work.has_issued_all()
             && self.work.bytes_left() >= self.pattern.most()
             && (self.work.limits.beyond_files || !all_done)

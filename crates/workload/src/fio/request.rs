@@ -15,9 +15,16 @@ pub(super) struct FioRequest {
     pub(super) resets_zone: bool,
     /// Whether more may follow before a completion.
     pub(super) more: bool,
+    /// Whether the clone needs its id.
+    pub(super) tracked: bool,
 }
 
 impl FioRequest {
+    /// Its length; 0 for a flush. The unit does not matter to those who compare.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.request.sectors) * 512
+    }
+
     /// A flush, for whose end the job waits.
     pub(super) fn flush(volume: u32) -> FioRequest {
         FioRequest {
@@ -28,6 +35,7 @@ impl FioRequest {
             limit: 0,
             resets_zone: false,
             more: false,
+            tracked: false,
         }
     }
 }

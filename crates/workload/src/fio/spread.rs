@@ -138,6 +138,8 @@ fn stretches(zones: &[Zone], blocks: u64, block: u64) -> Vec<Stretch> {
                 percent += size;
                 (first, (u128::from(size) * u128::from(blocks) / 100) as u64)
             }
+            // Zones of a disk are not among what this list may have.
+            Amount::Zones(_) => (upto, 0),
             Amount::Bytes(size) => {
                 let first = bytes / block;
                 bytes += size;

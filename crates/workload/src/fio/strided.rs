@@ -27,7 +27,7 @@ impl Stride {
         (zones.mode == ZoneMode::Strided).then_some(Stride {
             size: zones.size,
             range,
-            skip: zones.skip,
+            skip: zones.skip.fixed(),
             done: 0,
         })
     }

@@ -21,6 +21,8 @@ const MOST: u64 = 1 << 60;
 pub(super) enum Amount {
     Bytes(u64),
     Percent(u64),
+    /// Zones of the disk or of `zonesize`, until the volumes are known.
+    Zones(u64),
 }
 
 impl Default for Amount {
@@ -35,6 +37,7 @@ impl Amount {
         match self {
             Amount::Bytes(bytes) => bytes,
             Amount::Percent(share) => (u128::from(whole) * u128::from(share) / 100) as u64,
+            Amount::Zones(_) => 0,
         }
     }
 
@@ -129,6 +132,22 @@ impl<'a> Given<'a> {
             Some(Amount::Percent(share)) if share > 100 => Err(wrong(text, "0% to 100%")),
             Some(amount) => Ok(amount),
             None => Err(wrong(text, "a number of bytes such as 4k or 2g, or a percentage such as 20%")),
+        }
+    }
+
+    /// As [`Given::amount`], or a number of zones.
+    pub(super) fn amount_or_zones(&self) -> Parsed<Amount> {
+        let zones = self.text()?.strip_suffix('z').and_then(|zones| zones.parse::<u32>().ok());
+        zones.map_or_else(|| self.amount(), |zones| Ok(Amount::Zones(zones.into())))
+    }
+
+    /// A number of bytes, or of zones.
+    pub(super) fn bytes_or_zones(&self) -> Parsed<Amount> {
+        match self.amount_or_zones()? {
+            Amount::Percent(_) => {
+                Err(wrong(self.text()?, "a number of bytes such as 4k or 2g, or of zones such as 8z"))
+            }
+            amount => Ok(amount),
         }
     }
 

@@ -79,7 +79,7 @@ fn every_malformed_job_file_is_rejected_with_its_place() {
             "[j]\nrandom_distribution=zoned_abs:60/1g:40",
             "test.fio:2: random_distribution: each zone needs its size, as in 60/20g:40/80g",
         ),
-        ("[j]\nverify=crc32c", "test.fio:2: verify: simulated disks hold no data to compare"),
+        ("[j]\npre_read=1", "test.fio:2: pre_read: say it as a job before a `stonewall`"),
         (
             "[j]\nsize=${SIZE}",
             "test.fio:2: size: `${SIZE}`: the environment has no variable of that name; set it, or write the value",

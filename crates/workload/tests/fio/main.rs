@@ -13,4 +13,6 @@ mod properties;
 mod real;
 mod shipped;
 mod strided;
+mod together;
+mod verified;
 mod zones;

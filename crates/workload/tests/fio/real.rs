@@ -14,7 +14,7 @@ pub(crate) fn has_fio() -> bool {
 }
 
 /// The accesses of each clone, as fio makes them.
-fn fio(text: &str) -> Vec<Vec<Access>> {
+pub(crate) fn fio(text: &str) -> Vec<Vec<Access>> {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let mut job = String::from("[global]\nioengine=null\n");
     let mut logs = Vec::new();
@@ -43,6 +43,22 @@ fn fio(text: &str) -> Vec<Vec<Access>> {
         return clones_of(&String::from_utf8_lossy(&output.stdout));
     }
     logs.iter().map(|log| read_log(&folder.path().join(log))).collect()
+}
+
+/// The numbers of reads and writes of each job, or of each group with `group_reporting`, as fio reports them.
+pub(crate) fn totals(text: &str) -> Vec<[u64; 2]> {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    std::fs::write(folder.path().join("job.fio"), text).expect("the folder is writable");
+    let mut command = Command::new("fio");
+    let output = command.current_dir(folder.path()).args(["--output-format=json", "job.fio"]).output();
+    let output = output.expect("fio runs");
+    let reported = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}{reported}\n{text}", String::from_utf8_lossy(&output.stderr));
+    let numbers = reported.lines().filter_map(|line| line.trim().strip_prefix("\"total_ios\" : "));
+    let numbers: Vec<u64> =
+        numbers.map(|number| number.trim_end_matches(',').parse().expect("a number")).collect();
+    // Reads, writes, trims and flushes of each job.
+    numbers.chunks(4).map(|job| [job[0], job[1]]).collect()
 }
 
 /// A log of version 3: `time file action offset bytes`.

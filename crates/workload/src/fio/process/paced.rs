@@ -4,6 +4,7 @@
 use headstack_model::Instant;
 
 use super::{Hold, Process, Step, Then};
+use crate::fio::extent::Run;
 use crate::fio::settings::{Settings, WRITE};
 
 /// The next action of a job that is not plain.
@@ -11,6 +12,8 @@ use crate::fio::settings::{Settings, WRITE};
 pub(super) enum Due {
     /// A request in this direction.
     Request(usize),
+    /// A read of what was written, in this file.
+    Verify(usize, Run),
     Flush(Step),
     Nothing,
 }
@@ -29,8 +32,11 @@ pub(super) struct FlushState {
 impl FlushState {
     pub(super) fn new(settings: &Settings) -> FlushState {
         let flushes = &settings.flushes;
-        let at_end = flushes.at_end && settings.direction().writes;
-        FlushState { every: [flushes.fsync, flushes.fdatasync], flushed_at: 0, at_end, ended: 0 }
+        // With `verify_only` nothing is written.
+        let is_written = !settings.verify.only || !settings.verify.has_method;
+        let at_end = flushes.at_end && settings.direction().writes && is_written;
+        let every = if is_written { [flushes.fsync, flushes.fdatasync] } else { [0; 2] };
+        FlushState { every, flushed_at: 0, at_end, ended: 0 }
     }
 
     /// Whether the job flushes at all.
@@ -49,6 +55,13 @@ impl Process {
     #[inline(never)]
     pub(super) fn due(&mut self, now: Instant) -> Due {
         self.rates.end_ramp(now);
+        if self.verify.as_ref().is_some_and(|verify| verify.is_reading()) {
+            let next = self.verify.as_mut().and_then(|verify| verify.next_of_pass());
+            return match next {
+                Some((index, run)) => Due::Verify(index, run),
+                None => self.due_after(Then::NextPass),
+            };
+        }
         if self.flushes.ended > 0 {
             return self.due_after(Then::NextPass);
         }
@@ -57,6 +70,11 @@ impl Process {
         }
         if self.is_pass_over() {
             return self.due_after(Then::NextPass);
+        }
+        if self.decided.is_none()
+            && let Some((index, run)) = self.verify.as_mut().and_then(|verify| verify.next_of_backlog())
+        {
+            return Due::Verify(index, run);
         }
         let writes = self.work.issued[WRITE];
         if self.flushes.is_due(writes) {
@@ -112,7 +130,11 @@ impl Process {
 
     /// Counts an issued request for the rates, pauses and flushes that determine when the next one is due.
     #[inline(never)]
-    pub(super) fn note_issue(&mut self, at: usize, bytes: u64) {
+    pub(super) fn note_issue(&mut self, at: usize, index: usize, run: Run) {
+        let bytes = run.bytes;
+        if let Some(verify) = &mut self.verify {
+            verify.note(at == WRITE, index, run);
+        }
         if let Some(stride) = &mut self.stride {
             stride.count(bytes);
         }

@@ -70,6 +70,16 @@ impl ReplayedLog {
     }
 }
 
+/// Which clones `exitall` ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::fio) enum ExitScope {
+    #[default]
+    Group,
+    /// All that have begun.
+    Running,
+    All,
+}
+
 /// The clones of a job, and its group.
 #[derive(Clone, Debug)]
 pub(in crate::fio) struct Grouping {
@@ -78,6 +88,7 @@ pub(in crate::fio) struct Grouping {
     pub(in crate::fio) new_group: bool,
     pub(in crate::fio) wait_for: Option<String>,
     pub(in crate::fio) exitall: bool,
+    pub(in crate::fio) exit_what: ExitScope,
     pub(in crate::fio) reporting: bool,
     /// The control group.
     pub(in crate::fio) cgroup: Option<String>,
@@ -86,6 +97,16 @@ pub(in crate::fio) struct Grouping {
 impl Default for Grouping {
     fn default() -> Grouping {
         let (stonewall, new_group, exitall, reporting) = (false, false, false, false);
-        Grouping { clones: 1, stonewall, new_group, wait_for: None, exitall, reporting, cgroup: None }
+        let exit_what = ExitScope::default();
+        Grouping {
+            clones: 1,
+            stonewall,
+            new_group,
+            wait_for: None,
+            exitall,
+            exit_what,
+            reporting,
+            cgroup: None,
+        }
     }
 }

@@ -105,6 +105,8 @@ pub(in crate::fio) struct FileArea {
     /// Added for each further clone.
     pub(in crate::fio) offset_increment: Amount,
     pub(in crate::fio) offset_align: u64,
+    /// Whether the job writes until its disk is full.
+    pub(in crate::fio) fill: bool,
 }
 
 impl FileArea {

@@ -7,15 +7,19 @@ mod files;
 mod pace;
 mod priority;
 mod random;
+mod steady;
+mod verify;
 mod zones;
 
 pub(super) use access::{Direction, FadviseHint, READ, RequestKinds, Rw, WRITE};
 pub(super) use blocks::{RequestSizes, Split};
-pub(super) use control::{EngineQueue, Flushes, Grouping, ReplayedLog};
+pub(super) use control::{EngineQueue, ExitScope, Flushes, Grouping, ReplayedLog};
 pub(super) use files::{FileArea, FileNames, Service, ServiceChoice, split_names};
-pub(super) use pace::{Lifetime, RateLimits, RateProcess, ThinkTime};
+pub(super) use pace::{FlowRules, Lifetime, RateLimits, RateProcess, ThinkTime};
 pub(super) use priority::{IssuedPriorities, JobPriority, RequestPriority, SizePriority};
 pub(super) use random::{RandomPlaces, Spread, Zone};
+pub(super) use steady::{SteadyRules, SteadyTarget};
+pub(super) use verify::VerifyRules;
 use zones::ZoneRules;
 pub(super) use zones::{ZoneMode, ZoneResets};
 
@@ -40,6 +44,9 @@ pub(super) struct Settings {
     pub(super) think_time: ThinkTime,
     pub(super) rate: RateLimits,
     pub(super) flushes: Flushes,
+    pub(super) verify: VerifyRules,
+    pub(super) steady: SteadyRules,
+    pub(super) flow: FlowRules,
     pub(super) direct: bool,
     pub(super) fadvise: FadviseHint,
     pub(super) priority: JobPriority,

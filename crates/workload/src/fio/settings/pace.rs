@@ -65,3 +65,13 @@ impl RateLimits {
         given(self.bytes) && given(self.requests)
     }
 }
+
+/// The share of a job in the requests of a group of jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::fio) struct FlowRules {
+    /// Weight among the jobs of the group; 0 for no group.
+    pub(in crate::fio) weight: u64,
+    pub(in crate::fio) group: u64,
+    /// Pause of a job that is ahead of its share; zero to continue as soon as it no longer is.
+    pub(in crate::fio) sleep: Nanos,
+}

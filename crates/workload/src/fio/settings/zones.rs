@@ -1,6 +1,6 @@
 //! How a job treats zones: those of a shingled disk, or strides in any file.
 
-use crate::fio::value::{Given, Parsed};
+use crate::fio::value::{Amount, Given, Parsed};
 
 /// `zonemode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(in crate::fio) struct ZoneRules {
     /// Bytes of a zone of a stride; 0 for `size`.
     pub(in crate::fio) range: u64,
     /// Bytes between two zones of a stride.
-    pub(in crate::fio) skip: u64,
+    pub(in crate::fio) skip: Amount,
     /// The most zones written in part at a time; 0 for the limit of the disk.
     pub(in crate::fio) open_max: u64,
     /// Whether reads may go where nothing was written.
