@@ -99,7 +99,9 @@ fn allocations_of_job(keys: &str) -> [usize; 2] {
         let device = Device::new(&spec, &options).expect("a shipped drive works");
         let load = Watched { load, from: 5_000, to, done: 0, before: 0, counted: None };
         let mut load = Booked { load, books: &books };
-        Engine::new(vec![device]).run(&mut load, &mut |finished| books.borrow_mut().finished(finished));
+        Engine::new(vec![device]).run(&mut load, &mut |finished| {
+            books.borrow_mut().finished(finished);
+        });
         load.load.counted.expect("the load is long enough")
     })
 }
