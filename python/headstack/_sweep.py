@@ -67,9 +67,9 @@ class SweepTable(Mapping[str, "npt.NDArray[Any]"]):
     """The rows of a sweep as NumPy columns by name, in the order of the plan: `table["p99_ms"]`.
 
     Text is in columns of objects, `None` where there is none; `seed` is unsigned. Numbers are `float64`, NaN where a cell failed or has no
-    such value; whole numbers (counts, and keys whose values are all whole) are `int64` where every row has one. `histogram_ns` and
-    `histogram_requests` have an array for each row. Columns and units are those of the sweep's files. `len(table)` is the number of columns, and
-    `table.rows` that of the rows.
+    such value; keys whose values are all whole numbers are `int64` where every cell sets them. `histogram_ns` and `histogram_requests` have
+    an array for each row. Columns and units are those of the sweep's files. `len(table)` is the number of columns, and `table.rows` that of
+    the rows.
     """
 
     def __init__(self, columns: dict[str, npt.NDArray[Any]]) -> None:

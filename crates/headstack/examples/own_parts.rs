@@ -73,7 +73,7 @@ impl Load for Strides {
 }
 
 /// The results of 2,000 reads with these parts, over a link with this delay.
-fn run(delay: Nanos) -> Result<Results, Error> {
+pub(crate) fn run(delay: Nanos) -> Result<Results, Error> {
     let rig = load_rig("exos-x16", &NoFiles)?;
     let load = Strides { sectors: rig.volumes()[0].sectors, depth: 8, issued: 0, completed: 0, count: 2000 };
     let mut simulation = Simulation::new(&rig, Workload::from_load("strides", load), 1)?;
@@ -90,18 +90,4 @@ fn main() -> Result<(), Error> {
         println!("{delay_ms} ms: {:.0} IOPS, p99 {:.0} ms", results.iops(), times.p99().as_ms());
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn own_order_layer_and_load_run() {
-        let at = |delay_ms| run(Nanos::from_ms(delay_ms)).unwrap_or_else(|error| panic!("{error}"));
-        let (near, far) = (at(0.0), at(5.0));
-        assert_eq!((near.response().count(), far.response().count()), (2000, 2000));
-        assert!(far.response().mean_ms() > near.response().mean_ms() + 4.0);
-        assert!(near.response().p99().as_ms() > 4.0 * near.response().mean_ms(), "the oldest starve");
-    }
 }

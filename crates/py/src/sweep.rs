@@ -125,7 +125,12 @@ impl NativeSweep {
     /// The columns of the rows in the folder, in the order of the plan's cells: lists of text, arrays of numbers, lists of arrays.
     fn rows<'py>(&self, py: Python<'py>, folder: PathBuf) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
         let table = detached(py, || read_table(&self.plan, &folder).map_err(call_error))?;
-        table.columns().map(|(name, values)| Ok((name.to_string(), column(py, values)?))).collect()
+        table
+            .columns()
+            .map(|(name, values)| {
+                Ok((name.to_string(), column(py, values, self.plan.setting_kinds().contains_key(name))?))
+            })
+            .collect()
     }
 
     /// Runs the cells of part `number` of `of` that have no row in the folder yet, on this many threads; 0 is one for each core. `report`
@@ -163,8 +168,9 @@ fn planned(py: Python<'_>, text: &str, origin: &str, objects: &SweepObjects) -> 
     Ok(NativeSweep { plan: plan.map_err(input_error)? })
 }
 
-/// A column as an array of NumPy, NaN where a number is absent, or as a list.
-fn column<'py>(py: Python<'py>, values: &ColumnValues) -> PyResult<Bound<'py, PyAny>> {
+/// A column as an array of NumPy, NaN where a number is absent, or as a list. Whole numbers stay so where they are settings, whose type does
+/// not depend on whether some cell has failed.
+fn column<'py>(py: Python<'py>, values: &ColumnValues, is_setting: bool) -> PyResult<Bound<'py, PyAny>> {
     let numbers = |found: Vec<f64>| found.into_pyarray(py).into_any();
     Ok(match values {
         ColumnValues::Text(found) => {
@@ -182,8 +188,8 @@ fn column<'py>(py: Python<'py>, values: &ColumnValues) -> PyResult<Bound<'py, Py
             list.into_any()
         }
         ColumnValues::Whole(found) => match found.iter().copied().collect::<Option<Vec<i64>>>() {
-            Some(all) => all.into_pyarray(py).into_any(),
-            None => numbers(found.iter().map(|value| value.map_or(f64::NAN, |whole| whole as f64)).collect()),
+            Some(all) if is_setting => all.into_pyarray(py).into_any(),
+            _ => numbers(found.iter().map(|value| value.map_or(f64::NAN, |whole| whole as f64)).collect()),
         },
         ColumnValues::Unsigned(found) => found.clone().into_pyarray(py).into_any(),
         ColumnValues::Real(found) => numbers(found.iter().map(|value| value.unwrap_or(f64::NAN)).collect()),

@@ -1,5 +1,8 @@
 //! The columns of a row with figures, and where each is in the results of a run.
 
+use crate::settings::SettingKind;
+use std::collections::BTreeMap;
+
 /// The columns with whole numbers, and their places in the object `headstack` of a run's results.
 pub(crate) const COUNTS: [(&str, &str); 5] = [
     ("requests", "/requests"),
@@ -52,3 +55,11 @@ pub(crate) const FIGURES: [(&str, &str); 36] = [
 
 /// Columns of lists: the largest time of each bucket, and the requests in it.
 pub(crate) const HISTOGRAM: [&str; 2] = ["histogram_ns", "histogram_requests"];
+
+/// The columns that all rows of a plan have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RowLayout {
+    /// The keys that some cell sets.
+    pub(crate) settings: BTreeMap<String, SettingKind>,
+    pub(crate) has_histograms: bool,
+}

@@ -1,6 +1,6 @@
 //! The combinations of settings of a sweep. They are not listed: each is made from its number when it is needed.
 
-use crate::draw::Draws;
+use crate::draw::SettingDraws;
 use crate::inputs::add;
 use crate::settings::{CELLS_MAX, RandomSettings, SettingKind, SettingValues, leaves, word};
 use blake3::Hasher;
@@ -14,7 +14,7 @@ pub(crate) struct Combinations {
     /// The keys of the grid, each with its values; the last one varies fastest.
     axes: Vec<(String, Vec<String>)>,
     list: Vec<SettingValues>,
-    draws: Option<Draws>,
+    draws: Option<SettingDraws>,
     /// Numbers of the tables and draws that differ from all before them; none if all do.
     others: Option<Vec<u32>>,
     /// Numbers of the combinations that differ from all before them; none if all do.
@@ -32,7 +32,7 @@ impl Combinations {
         let mut made = Combinations {
             axes: axes(grid)?,
             list: list.iter().map(single).collect::<Result<_, _>>()?,
-            draws: random.map(Draws::new).transpose()?,
+            draws: random.map(SettingDraws::new).transpose()?,
             others: None,
             distinct: None,
             kinds: BTreeMap::new(),
@@ -93,7 +93,7 @@ impl Combinations {
     }
 
     fn all_others(&self) -> usize {
-        self.list.len() + self.draws.as_ref().map_or(0, Draws::len)
+        self.list.len() + self.draws.as_ref().map_or(0, SettingDraws::len)
     }
 
     fn any_other(&self, index: usize) -> SettingValues {
@@ -111,12 +111,12 @@ impl Combinations {
             kinds.insert(key.to_string(), known.map_or(kind, |known: SettingKind| known.or(kind)));
         };
         for (key, values) in leaves(grid) {
-            values.as_array().into_iter().flatten().for_each(|value| add(&key, SettingKind::of(value)));
+            values.as_array().into_iter().flatten().for_each(|value| add(&key, SettingKind::of_value(value)));
         }
         for (key, value) in list.iter().flat_map(leaves) {
-            add(&key, SettingKind::of(value));
+            add(&key, SettingKind::of_value(value));
         }
-        self.draws.iter().flat_map(Draws::kinds).for_each(|(key, kind)| add(key, kind));
+        self.draws.iter().flat_map(SettingDraws::kinds).for_each(|(key, kind)| add(key, kind));
         kinds
     }
 }

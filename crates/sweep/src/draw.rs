@@ -16,7 +16,7 @@ enum Choices {
 
 /// A drawn value; of a list, its place.
 #[derive(Clone, Copy, Debug)]
-enum Drawn {
+enum DrawnValue {
     Listed(u32),
     Whole(i64),
     Real(f64),
@@ -24,15 +24,15 @@ enum Drawn {
 
 /// The drawn combinations, in the order of the draws.
 #[derive(Debug)]
-pub(crate) struct Draws {
+pub(crate) struct SettingDraws {
     keys: Vec<(String, SettingKind, Choices)>,
     /// One for each key, draw after draw.
-    values: Vec<Drawn>,
+    values: Vec<DrawnValue>,
 }
 
-impl Draws {
+impl SettingDraws {
     /// *Errors:* a key and what is wrong with its values.
-    pub(crate) fn new(random: &RandomSettings) -> Result<Draws, Fault> {
+    pub(crate) fn new(random: &RandomSettings) -> Result<SettingDraws, Fault> {
         let mut keys = Vec::new();
         for (key, value) in leaves(&random.keys) {
             let (kind, found) = choices(value).map_err(|message| Fault::new(key.clone(), message))?;
@@ -44,7 +44,7 @@ impl Draws {
         let mut generator = Pcg64::seed_from_u64(random.seed);
         let draws = (0..random.count).flat_map(|_| &keys);
         let values = draws.map(|(_, _, choices)| draw(choices, &mut generator)).collect();
-        Ok(Draws { keys, values })
+        Ok(SettingDraws { keys, values })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -59,12 +59,12 @@ impl Draws {
     /// The settings of a draw.
     pub(crate) fn settings(&self, index: usize) -> SettingValues {
         let drawn = &self.values[index * self.keys.len()..][..self.keys.len()];
-        let word = |((key, _, choices), drawn): (&(String, SettingKind, Choices), &Drawn)| {
+        let word = |((key, _, choices), drawn): (&(String, SettingKind, Choices), &DrawnValue)| {
             let word = match (choices, drawn) {
-                (Choices::Listed(words), Drawn::Listed(place)) => words[*place as usize].clone(),
-                (_, Drawn::Listed(place)) => place.to_string(),
-                (_, Drawn::Whole(whole)) => whole.to_string(),
-                (_, Drawn::Real(number)) => Value::Float(*number).to_string(),
+                (Choices::Listed(words), DrawnValue::Listed(place)) => words[*place as usize].clone(),
+                (_, DrawnValue::Listed(place)) => place.to_string(),
+                (_, DrawnValue::Whole(whole)) => whole.to_string(),
+                (_, DrawnValue::Real(number)) => Value::Float(*number).to_string(),
             };
             (key.clone(), word)
         };
@@ -79,7 +79,7 @@ const FORM: &str =
 fn choices(value: &Value) -> Result<(SettingKind, Choices), &'static str> {
     match value {
         Value::Array(values) if !values.is_empty() => {
-            let kinds = values.iter().map(SettingKind::of);
+            let kinds = values.iter().map(SettingKind::of_value);
             let kind = kinds.reduce(SettingKind::or).ok_or(FORM)?;
             Ok((kind, Choices::Listed(values.iter().map(word).collect())))
         }
@@ -112,16 +112,16 @@ fn range_of(range: &Table) -> Option<Choices> {
     }
 }
 
-fn draw(choices: &Choices, generator: &mut Pcg64) -> Drawn {
+fn draw(choices: &Choices, generator: &mut Pcg64) -> DrawnValue {
     match choices {
-        Choices::Listed(words) => Drawn::Listed(generator.random_range(0..words.len()) as u32),
-        Choices::Whole { from, to, is_log: false } => Drawn::Whole(generator.random_range(*from..=*to)),
+        Choices::Listed(words) => DrawnValue::Listed(generator.random_range(0..words.len()) as u32),
+        Choices::Whole { from, to, is_log: false } => DrawnValue::Whole(generator.random_range(*from..=*to)),
         Choices::Whole { from, to, is_log: true } => {
             // Every whole number has the share of the logarithmic scale from itself to the next one.
             let drawn = between(*from as f64, *to as f64 + 1.0, true, generator);
-            Drawn::Whole((drawn as i64).clamp(*from, *to))
+            DrawnValue::Whole((drawn as i64).clamp(*from, *to))
         }
-        Choices::Real { from, to, is_log } => Drawn::Real(between(*from, *to, *is_log, generator)),
+        Choices::Real { from, to, is_log } => DrawnValue::Real(between(*from, *to, *is_log, generator)),
     }
 }
 
@@ -141,8 +141,8 @@ mod tests {
 
     fn drawn(seed: u64, keys: &str) -> Result<Vec<SettingValues>, String> {
         let keys = toml::from_str(keys).expect("the keys are TOML");
-        let found =
-            Draws::new(&RandomSettings { count: 200, seed, keys }).map_err(|fault| fault.to_string())?;
+        let found = SettingDraws::new(&RandomSettings { count: 200, seed, keys })
+            .map_err(|fault| fault.to_string())?;
         Ok((0..found.len()).map(|index| found.settings(index)).collect())
     }
 

@@ -3,7 +3,7 @@
 use crate::drives::SharedDrives;
 use crate::error::SweepError;
 use crate::finished::FinishedCells;
-use crate::folder::{PartFile, SEGMENT, SweepFolder, segment};
+use crate::folder::{PartFile, SEGMENT, SweepFolder};
 use crate::inputs::SharedFiles;
 use crate::objects::run_whole;
 use crate::pending::pending;
@@ -199,7 +199,7 @@ impl<'a> SweepRun<'a> {
 
     fn work<'w>(&'w self, folder: &'w SweepFolder<'w>, done: usize, of: usize) -> SweepWork<'w> {
         let (drives, is_over) = (SharedDrives::default(), AtomicBool::new(false));
-        let small = SmallFiles::default();
+        let small = UnmergedFiles::default();
         SweepWork { run: self, folder, drives, is_over, small, done: AtomicUsize::new(done), of }
     }
 }
@@ -215,7 +215,7 @@ struct SweepWork<'a> {
     folder: &'a SweepFolder<'a>,
     drives: SharedDrives,
     is_over: AtomicBool,
-    small: SmallFiles,
+    small: UnmergedFiles,
     done: AtomicUsize,
     of: usize,
 }
@@ -311,10 +311,8 @@ impl SweepWork<'_> {
         }
         if !rows.is_empty() {
             let (plan, part) = (self.run.plan, self.run.part);
-            for file in self.folder.write_rows(plan, part, rows.clone())? {
-                self.small.merge(segment(chunk.cells[0], part), file, |files| {
-                    self.folder.compact(plan, part, files)
-                })?;
+            for (segment, file) in self.folder.write_rows(plan, part, rows.clone())? {
+                self.small.merge(segment, file, |files| self.folder.compact(plan, part, files))?;
             }
         }
         failure.map_or(Ok(rows), Err)
@@ -366,10 +364,10 @@ impl SweepWork<'_> {
 /// Files of a few rows each that a run has written, by segment. Where there are many, they are merged, so that long cells leave few files.
 #[derive(Default)]
 #[allow(clippy::disallowed_types, reason = "the cells of a sweep run in several threads")]
-struct SmallFiles(std::sync::Mutex<BTreeMap<usize, Vec<PartFile>>>);
+struct UnmergedFiles(std::sync::Mutex<BTreeMap<usize, Vec<PartFile>>>);
 
-impl SmallFiles {
-    /// Adds a file, and merges those of its segment if there are enough. The threads go on meanwhile.
+impl UnmergedFiles {
+    /// Adds a file, and merges those of its segment if there are enough. Other threads do not wait for that.
     fn merge(
         &self,
         segment: usize,

@@ -1,6 +1,5 @@
 //! Which cells of a plan have rows.
 
-use crate::folder::numbers;
 use crate::row::SweepRow;
 use crate::table::SweepTable;
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ impl FinishedCells {
     /// Adds cells with the table of their rows, in which `column` decides.
     pub(crate) fn add(&mut self, cells: &[usize], table: &SweepTable, column: Option<&str>) {
         let errors = table.texts("error");
-        let figures = column.map_or(&[][..], |column| numbers(table, column));
+        let figures = column.map_or(&[][..], |column| table.numbers(column));
         for (row, cell) in cells.iter().copied().enumerate() {
             let error = errors.get(row).cloned().flatten().map(|error| error.to_string());
             self.insert(cell, error, figures.get(row).copied().flatten());
@@ -36,7 +35,7 @@ impl FinishedCells {
     }
 
     fn insert(&mut self, cell: usize, error: Option<String>, figure: Option<f64>) {
-        // A cell beyond the plan can only be one of a file that somebody else wrote.
+        // A cell beyond the plan can only be in a file that another program wrote.
         let Some(word) = self.done.get_mut(cell / 64) else { return };
         *word |= 1 << (cell % 64);
         self.errors.extend(error.map(|error| (cell, error)));

@@ -12,7 +12,7 @@ use crate::parquet_file::{self, RowFile};
 use crate::plan::{SweepPart, SweepPlan};
 use crate::row::SweepRow;
 use crate::runs::{runs, runs_of_text, text_of_runs};
-use crate::table::{ColumnValues, SweepTable};
+use crate::table::SweepTable;
 use blake3::Hasher;
 use parquet::errors::ParquetError;
 use std::fs::{self, File, Permissions};
@@ -27,6 +27,9 @@ const MODE: u32 = 0o644;
 
 /// Maximum number of cells of a part whose rows end up in one file.
 pub(crate) const SEGMENT: usize = 50_000;
+
+/// Maximum length of a plan's text, which names its rigs, loads and keys.
+const PLAN_BYTES: u64 = 16 << 20;
 
 /// Hexadecimal digits of the hash in a file's name: 128 bits.
 const HASH_DIGITS: usize = 32;
@@ -61,7 +64,7 @@ pub(crate) struct FileRows {
 
 /// The columns of a file that are read.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum ReadColumns<'a> {
     /// None, unless a cell failed: then the errors.
     Errors,
     /// These.
@@ -97,7 +100,7 @@ impl PartFile {
     /// Reads the file and checks its bytes.
     ///
     /// *Errors:* it cannot be read, or was written by another version or build.
-    pub(crate) fn read(&self, wanted: Wanted<'_>) -> Result<FileState, SweepError> {
+    pub(crate) fn read(&self, wanted: ReadColumns<'_>) -> Result<FileState, SweepError> {
         let fault = |error: io::Error| SweepError::folder(&self.path, &error);
         let mut file = match File::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileState::Gone),
@@ -107,7 +110,7 @@ impl PartFile {
             return Ok(FileState::Damaged);
         }
         file.rewind().map_err(fault)?;
-        // These are the bytes that were written. Yet the reader of Parquet panics at some that somebody else may have written.
+        // These are the bytes that were written. Yet the reader of Parquet panics at some that another program may have written.
         let parsed = catch_unwind(AssertUnwindSafe(|| parsed(file, wanted)));
         let refused = |message: &str| {
             let cure = "it was written by another version or build; use a new folder, or move it away";
@@ -121,17 +124,17 @@ impl PartFile {
     }
 }
 
-fn parsed(file: File, wanted: Wanted<'_>) -> Result<FileRows, ParquetError> {
+fn parsed(file: File, wanted: ReadColumns<'_>) -> Result<FileRows, ParquetError> {
     let file = RowFile::open(file)?;
     let absent = |name: &str| ParquetError::General(format!("no `{name}` in its footer"));
     let text = |name: &str| file.text(name).ok_or_else(|| absent(name));
     let cells = runs_of_text(text(CELLS)?).ok_or_else(|| absent(CELLS))?;
     let failed: usize = text(FAILED)?.parse().map_err(|_| absent(FAILED))?;
     let table = match wanted {
-        Wanted::Errors if failed == 0 => SweepTable::of_columns(cells.len(), Vec::new()),
-        Wanted::Errors => file.table(Some(&["error"]))?,
-        Wanted::Named(names) => file.table(Some(names))?,
-        Wanted::All => file.table(None)?,
+        ReadColumns::Errors if failed == 0 => SweepTable::of_columns(cells.len(), Vec::new()),
+        ReadColumns::Errors => file.table(Some(&["error"]))?,
+        ReadColumns::Named(names) => file.table(Some(names))?,
+        ReadColumns::All => file.table(None)?,
     };
     if table.rows() != cells.len() {
         return Err(ParquetError::General("the number of rows is not that of its cells".to_string()));
@@ -178,7 +181,9 @@ impl<'a> SweepFolder<'a> {
     /// The text of the plan.
     pub(crate) fn plan_text(&self) -> Result<String, SweepError> {
         let path = self.path.join("sweep.json");
-        fs::read_to_string(&path).map_err(|error| SweepError::folder(&path, &error))
+        let mut text = String::new();
+        let read = File::open(&path).and_then(|file| file.take(PLAN_BYTES).read_to_string(&mut text));
+        read.map(|_| text).map_err(|error| SweepError::folder(&path, &error))
     }
 
     /// Writes the plan, unless it is there.
@@ -227,7 +232,7 @@ impl<'a> SweepFolder<'a> {
                 continue;
             }
             let columns: Vec<&str> = ["key", "error"].into_iter().chain(plan.until_clear()).collect();
-            let (errors, figures) = (Wanted::Errors, Wanted::Named(&columns[1..]));
+            let (errors, figures) = (ReadColumns::Errors, ReadColumns::Named(&columns[1..]));
             let first = file.read(if plan.until_clear().is_none() { errors } else { figures })?;
             let rows = match first {
                 FileState::Good(rows) => rows,
@@ -242,7 +247,7 @@ impl<'a> SweepFolder<'a> {
                 continue;
             }
             // Rows of a smaller or larger definition, whose cells have other numbers: their keys decide.
-            let FileState::Good(rows) = file.read(Wanted::Named(&columns))? else { continue };
+            let FileState::Good(rows) = file.read(ReadColumns::Named(&columns))? else { continue };
             let index_of = index_of.get_or_insert_with(|| plan.index_by_key());
             let keys = rows.table.texts("key").iter().map(|key| index_of.get(key.as_deref()?));
             let (kept, cells): (Vec<usize>, Vec<usize>) =
@@ -262,18 +267,20 @@ impl<'a> SweepFolder<'a> {
         Ok((found, damaged))
     }
 
-    /// Writes rows of a part, a file for each segment of the part, in the order of the cells. The same rows have the same file.
+    /// Writes rows of a part, a file for each segment of the part, in the order of the cells. Returns the segments and their files. The same
+    /// rows have the same file.
     pub(crate) fn write_rows(
         &self,
         plan: &SweepPlan,
         part: SweepPart,
         mut rows: Vec<SweepRow>,
-    ) -> Result<Vec<PartFile>, SweepError> {
+    ) -> Result<Vec<(usize, PartFile)>, SweepError> {
         rows.sort_by_key(|row| row.index);
         let of_segment = rows.chunk_by(|one, other| segment(one.index, part) == segment(other.index, part));
         let write = |rows: &[SweepRow]| {
             let cells: Vec<usize> = rows.iter().map(|row| row.index).collect();
-            self.write_table(plan.identity(), part, &cells, &SweepTable::of_rows(plan.layout(), rows))
+            let table = SweepTable::of_rows(plan.layout(), rows);
+            Ok((segment(cells[0], part), self.write_table(plan.identity(), part, &cells, &table)?))
         };
         of_segment.map(write).collect()
     }
@@ -310,7 +317,7 @@ impl<'a> SweepFolder<'a> {
     ) -> Result<Option<PartFile>, SweepError> {
         let (mut table, mut cells, mut merged) = (SweepTable::new(plan.layout()), Vec::new(), Vec::new());
         for file in files {
-            match file.read(Wanted::All)? {
+            match file.read(ReadColumns::All)? {
                 FileState::Good(rows) if rows.plan == plan.identity() => {
                     cells.extend(rows.cells);
                     table.append(rows.table);
@@ -346,7 +353,7 @@ impl<'a> SweepFolder<'a> {
     pub(crate) fn compact_all(&self, plan: &SweepPlan, part: SweepPart) -> Result<(), SweepError> {
         let mut by_segment = std::collections::BTreeMap::<usize, Vec<PartFile>>::new();
         for file in self.files()?.into_iter().filter(|file| file.is_of(part)) {
-            if let FileState::Good(rows) = file.read(Wanted::Errors)? {
+            if let FileState::Good(rows) = file.read(ReadColumns::Errors)? {
                 let first = rows.cells.first().filter(|_| rows.plan == plan.identity());
                 if let Some(first) = first {
                     by_segment.entry(segment(*first, part)).or_default().push(file);
@@ -399,7 +406,7 @@ pub fn read_table(plan: &SweepPlan, folder: &Path) -> Result<SweepTable, SweepEr
 
 /// All rows of a file; none if another run has merged it meanwhile.
 fn whole(file: &PartFile) -> Result<Option<Box<FileRows>>, SweepError> {
-    match file.read(Wanted::All)? {
+    match file.read(ReadColumns::All)? {
         FileState::Good(rows) => Ok(Some(rows)),
         FileState::Gone => Ok(None),
         FileState::Damaged => Err(damaged(&file.path)),
@@ -459,12 +466,4 @@ fn temporary(folder: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     let mut file = tempfile::Builder::new().prefix(".writing-").permissions(mode).tempfile_in(folder)?;
     write(file.as_file_mut())?;
     Ok(file)
-}
-
-/// The values of a column of numbers; none if there is no such column.
-pub(crate) fn numbers<'t>(table: &'t SweepTable, name: &str) -> &'t [Option<f64>] {
-    match table.column(name) {
-        Some(ColumnValues::Real(found)) => found,
-        _ => &[],
-    }
 }

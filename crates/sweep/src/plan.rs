@@ -1,16 +1,16 @@
 //! The plan of a sweep: its cells, each with a number and a key.
 
+use crate::columns::RowLayout;
 use crate::combinations::Combinations;
 use crate::definition::SweepFile;
 use crate::error::SweepError;
 use crate::inputs::{LoadHasher, add};
 use crate::objects::{LoadPlace, SweepObjects, SweepRig, SweepSetup};
-use crate::settings::SettingValues;
-use crate::table::RowLayout;
+use crate::settings::{SettingKind, SettingValues};
 use blake3::{Hash, Hasher};
 use headstack::{FileSource, Rig, TraceOptions, load_rig};
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -300,6 +300,11 @@ impl SweepPlan {
     /// The hash of all that decides about the cells and their order.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
+    }
+
+    /// The keys that its cells set, each a column of the rows, and what their values are.
+    pub fn setting_kinds(&self) -> &BTreeMap<String, SettingKind> {
+        &self.layout.settings
     }
 
     /// The columns that all its rows have.

@@ -1,5 +1,7 @@
 //! Numbers of cells as runs with a step: a part has every n-th cell, so that a file needs few.
 
+use crate::settings::CELLS_MAX;
+
 /// Numbers from `first` on, `step` apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellRun {
@@ -7,9 +9,6 @@ pub(crate) struct CellRun {
     step: usize,
     count: usize,
 }
-
-/// Maximum number of cells that a text may name, so that a damaged one needs no memory.
-const CELLS_MAX: usize = 100_000_000;
 
 /// The runs of rising numbers.
 pub(crate) fn runs(cells: &[usize]) -> Vec<CellRun> {
@@ -32,7 +31,7 @@ pub(crate) fn text_of_runs(runs: &[CellRun]) -> String {
     runs.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// The numbers of a text; none if it is not one of runs.
+/// The numbers of a text; none if it is not one of runs, or has more than any plan.
 pub(crate) fn runs_of_text(text: &str) -> Option<Vec<usize>> {
     let mut cells = Vec::new();
     for run in text.split(',').filter(|run| !run.is_empty()) {

@@ -44,7 +44,7 @@ pub enum SettingKind {
 }
 
 impl SettingKind {
-    pub(crate) fn of(value: &Value) -> SettingKind {
+    pub(crate) fn of_value(value: &Value) -> SettingKind {
         match value {
             Value::Integer(_) => SettingKind::Whole,
             Value::Float(_) => SettingKind::Real,

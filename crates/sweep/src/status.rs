@@ -2,7 +2,8 @@
 
 use crate::error::SweepError;
 use crate::finished::FinishedCells;
-use crate::folder::{FileState, PartFile, SweepFolder, Wanted, damaged};
+use crate::folder::{FileState, PartFile, ReadColumns, SweepFolder, damaged};
+use crate::settings::CELLS_MAX;
 use crate::table::SweepTable;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,14 +64,12 @@ impl PlanSummary {
         Ok(PlanSummary {
             title: plan["title"].as_str().unwrap_or_default().to_string(),
             identity: plan["plan"].as_str().ok_or_else(fault)?.to_string(),
-            cells: plan["cells"].as_u64().filter(|cells| *cells <= MOST_CELLS).ok_or_else(fault)? as usize,
+            cells: plan["cells"].as_u64().filter(|cells| *cells <= CELLS_MAX as u64).ok_or_else(fault)?
+                as usize,
             is_until_clear: plan["until_clear"].is_string(),
         })
     }
 }
-
-/// More cells than any plan has: a bit is kept for each.
-const MOST_CELLS: u64 = 1 << 32;
 
 impl SweepStatus {
     /// Reads the state of a folder. Each file is read once.
@@ -88,7 +87,7 @@ impl SweepStatus {
         let mut finished = FinishedCells::new(plan.cells);
         let mut parts = BTreeMap::<(usize, usize), PartStatus>::new();
         for file in folder.files()? {
-            let rows = match file.read(Wanted::Errors)? {
+            let rows = match file.read(ReadColumns::Errors)? {
                 FileState::Good(rows) => rows,
                 FileState::Gone => continue,
                 FileState::Damaged => {
@@ -121,7 +120,7 @@ pub fn merged_table(path: &Path) -> Result<SweepTable, SweepError> {
     let plan = PlanSummary::read(&folder, path)?;
     let (mut table, mut places) = (None::<SweepTable>, Vec::new());
     for file in folder.files()? {
-        let rows = match file.read(Wanted::All)? {
+        let rows = match file.read(ReadColumns::All)? {
             FileState::Good(rows) => rows,
             FileState::Gone => continue,
             FileState::Damaged => return Err(damaged(&file.path)),

@@ -1,6 +1,6 @@
 //! Rows as typed columns.
 
-use crate::columns::{COUNTS, FIGURES, HISTOGRAM};
+use crate::columns::{COUNTS, FIGURES, HISTOGRAM, RowLayout};
 use crate::row::SweepRow;
 use crate::settings::SettingKind;
 use serde_json::{Map, Value};
@@ -116,14 +116,6 @@ impl ColumnValues {
     }
 }
 
-/// The columns that all rows of a plan have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowLayout {
-    /// The keys that some cell sets.
-    pub(crate) settings: BTreeMap<String, SettingKind>,
-    pub(crate) has_histograms: bool,
-}
-
 /// Rows of a sweep as columns by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepTable {
@@ -221,6 +213,14 @@ impl SweepTable {
     pub(crate) fn texts(&self, name: &str) -> &[Option<Arc<str>>] {
         match self.column(name) {
             Some(ColumnValues::Text(found)) => found,
+            _ => &[],
+        }
+    }
+
+    /// The values of a column of numbers; none if there is no such column.
+    pub(crate) fn numbers(&self, name: &str) -> &[Option<f64>] {
+        match self.column(name) {
+            Some(ColumnValues::Real(found)) => found,
             _ => &[],
         }
     }
