@@ -162,13 +162,11 @@ impl PythonOrder {
         let waiting = view.slots.len();
         Python::attach(|py| {
             let index = self.chooser.bind(py).call_method1(intern!(py, "choose"), (queue,))?;
-            let is_whole = index.hasattr(intern!(py, "__index__"))?;
-            let refused =
-                || input_error(format!("order: choose() returned {index:?}, which is no whole number"));
-            let index: i64 = match is_whole {
-                true => index.call_method0(intern!(py, "__index__"))?.extract()?,
-                false => return Err(refused()),
-            };
+            if !index.hasattr(intern!(py, "__index__"))? {
+                let message = format!("order: choose() returned {index:?}, which is no whole number");
+                return Err(input_error(message));
+            }
+            let index: i64 = index.call_method0(intern!(py, "__index__"))?.extract()?;
             usize::try_from(index).ok().filter(|index| *index < waiting).ok_or_else(|| {
                 PyIndexError::new_err(format!(
                     "choose() returned {index}, which is outside 0 to {}",

@@ -33,6 +33,11 @@ macro_rules! each {
     };
 }
 
+/// These values, in this order.
+fn chosen<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|row| values[*row].clone()).collect()
+}
+
 impl ColumnValues {
     fn of_kind(kind: SettingKind, rows: usize) -> ColumnValues {
         match kind {
@@ -50,7 +55,7 @@ impl ColumnValues {
 
     /// These rows of the column.
     fn rows(&self, rows: &[usize]) -> ColumnValues {
-        each!(self, found => rows.iter().map(|row| found[*row].clone()).collect())
+        each!(self, found => chosen(found, rows))
     }
 
     /// Appends another column. A number goes into a column of wider numbers or of text; where the types do not fit, the values are absent.
