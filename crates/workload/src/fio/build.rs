@@ -177,8 +177,8 @@ fn draft<'a>(
         waits_for: at.waits_for,
         not_before,
         ends: at.exits.then_some(settings.group.exit_what),
-        flow: settings.flow,
-        steady: settings.steady,
+        flow: settings.group.flow,
+        steady: settings.group.steady,
         direct: settings.is_direct(),
         advice: settings.read_advice(),
     };
@@ -324,7 +324,8 @@ fn shape(settings: &Settings, size: u64, files: usize) -> (Pattern, Limits) {
     let bytes = if io_size > 0 { io_size } else { size };
     let pass_bytes = if continues { size.max(io_size) } else { size };
     // What `verify` reads between the writes counts, too.
-    let reads_between = direction.writes && settings.verify.has_method && settings.verify.backlog > 0;
+    let reads_between =
+        direction.writes && settings.flushes.verify.has_method && settings.flushes.verify.backlog > 0;
     let backlog = if reads_between { size } else { 0 };
     let limits = Limits {
         bytes: bytes.saturating_mul(life.loops),

@@ -31,6 +31,8 @@ struct FlowMember {
     sleep: Nanos,
     count: u64,
     is_draining: bool,
+    /// Whether a timer is set for the end of its time.
+    has_timer: bool,
 }
 
 impl Flows {
@@ -44,6 +46,7 @@ impl Flows {
                 sleep,
                 count: 0,
                 is_draining: false,
+                has_timer: false,
             });
             flows.members.push(member);
         }
@@ -108,6 +111,11 @@ impl Flows {
             group.waiting.push(source as u32);
         }
         None
+    }
+
+    /// Whether a clone that waits needs a timer for the end of its time, which is set once.
+    pub(super) fn needs_timer(&mut self, source: usize) -> bool {
+        self.member(source).is_some_and(|(member, _)| !std::mem::replace(&mut member.has_timer, true))
     }
 
     /// The pause of a clone that waits for its outstanding requests.

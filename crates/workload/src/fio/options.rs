@@ -328,29 +328,29 @@ const HONOURED: &[FioOption] = honoured! {
         "How the requests of a rate are spaced: linear (default) or poisson";
     Flag "rate_ignore_thinktime" => store rate.forgives_pauses, Given::flag, "The rate does not make up for pauses";
     // What is read back.
-    Word "verify" => store verify.has_method, VerifyRules::method,
+    Word "verify" => store flushes.verify.has_method, VerifyRules::method,
         "What was written is read back after each pass, by any method; the data are not compared. 0 (default) reads nothing";
-    Flag "do_verify" => store verify.reads, Given::flag, "With `verify`: whether the job itself reads what it wrote; default 1";
-    Switch "verify_only" => store verify.only, Given::switch,
+    Flag "do_verify" => store flushes.verify.reads, Given::flag, "With `verify`: whether the job itself reads what it wrote; default 1";
+    Switch "verify_only" => store flushes.verify.only, Given::switch,
         "With `verify`: the writes were made by an earlier run, and are only read";
-    Count "verify_backlog" => store verify.backlog, |v| v.count(0, MANY),
+    Count "verify_backlog" => store flushes.verify.backlog, |v| v.count(0, MANY),
         "With `verify`: writes after which some are read at once; default 0, after the pass";
-    Count "verify_backlog_batch" => store verify.batch, |v| v.count(0, MANY),
+    Count "verify_backlog_batch" => store flushes.verify.batch, |v| v.count(0, MANY),
         "With `verify_backlog`: how many are read then; default `verify_backlog`";
-    Flag "experimental_verify" => store verify.replays, Given::flag,
+    Flag "experimental_verify" => store flushes.verify.replays, Given::flag,
         "With `verify`: read the pass as it was written, and in all passes no more than one of them wrote";
     // Jobs that depend on each other, or on their results.
-    Count "flow" => store flow.weight, |v| v.count(0, 1000),
+    Count "flow" => store group.flow.weight, |v| v.count(0, 1000),
         "Weight of the job among those of its `flow_id`: none of them is ahead of its share of their requests";
-    Count "flow_id" => store flow.group, |v| v.count(0, MANY), "The jobs that share their requests by `flow`; default 0";
-    Time "flow_sleep" => store flow.sleep, |v| v.time(MICROSECOND),
+    Count "flow_id" => store group.flow.group, |v| v.count(0, MANY), "The jobs that share their requests by `flow`; default 0";
+    Time "flow_sleep" => store group.flow.sleep, |v| v.time(MICROSECOND),
         "Pause of a job that is ahead of its share, once all its requests are back (µs); default 0";
-    Word "steadystate" or "ss" => store steady.target, SteadyTarget::read,
+    Word "steadystate" or "ss" => store group.steady.target, SteadyTarget::read,
         "With `steadystate_duration`: a job (a group with `group_reporting`) ends once its requests a second deviate by less than a limit \
          from their mean (`iops:10%`, `bw:…` for bytes), or have less than a slope (`iops_slope:0.01%`, the default, `bw_slope:…`)";
-    Time "steadystate_duration" or "ss_dur" => store steady.seconds, SteadyRules::duration,
+    Time "steadystate_duration" or "ss_dur" => store group.steady.seconds, SteadyRules::duration,
         "Seconds over which the results are to be steady; default 0, no such end (s)";
-    Time "steadystate_ramp_time" or "ss_ramp" => store steady.ramp, |v| v.time(SECOND),
+    Time "steadystate_ramp_time" or "ss_ramp" => store group.steady.ramp, |v| v.time(SECOND),
         "Time after the start that does not count for that (s)";
     Text "read_iolog" => store log.names, Given::owned,
         "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, separated by \

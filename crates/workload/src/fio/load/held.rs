@@ -24,7 +24,10 @@ impl FioLoad {
                 // Its time may be over before others issue.
                 let until = worker.term().until(Instant::MAX);
                 if until < Instant::MAX {
-                    self.sleep(index, until);
+                    self.standing[index] = Standing::Asleep;
+                    if self.flows.needs_timer(index) {
+                        self.timers.push(Reverse((until, index as u32)));
+                    }
                 }
             }
         }

@@ -33,7 +33,7 @@ impl FlushState {
     pub(super) fn new(settings: &Settings) -> FlushState {
         let flushes = &settings.flushes;
         // With `verify_only` nothing is written.
-        let is_written = !settings.verify.only || !settings.verify.has_method;
+        let is_written = !settings.flushes.verify.only || !settings.flushes.verify.has_method;
         let at_end = flushes.at_end && settings.direction().writes && is_written;
         let every = if is_written { [flushes.fsync, flushes.fdatasync] } else { [0; 2] };
         FlushState { every, flushed_at: 0, at_end, ended: 0 }

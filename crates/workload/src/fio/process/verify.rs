@@ -157,7 +157,7 @@ struct ReplayedBytes {
 impl Verify {
     /// The reads of a job that writes and verifies; `None` for others.
     pub(super) fn new(settings: &Settings, pattern: &Pattern) -> Option<Box<Verify>> {
-        let rules = settings.verify;
+        let rules = settings.flushes.verify;
         let direction = settings.direction();
         if !direction.writes || !rules.has_method || !(rules.reads || rules.only) {
             return None;

@@ -1,5 +1,8 @@
 //! How many requests are outstanding, their force unit access and flushes, and how jobs depend on each other.
 
+use super::pace::FlowRules;
+use super::steady::SteadyRules;
+use super::verify::VerifyRules;
 use crate::fio::engine::{Engine, PSYNC};
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +42,7 @@ impl EngineQueue {
     }
 }
 
-/// When written data are flushed.
+/// What follows writes: flushes, and the reads of `verify`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fio) struct Flushes {
     /// Writes between two flushes; 0 for no flush.
@@ -48,6 +51,7 @@ pub(in crate::fio) struct Flushes {
     pub(in crate::fio) at_end: bool,
     /// Writes with force unit access.
     pub(in crate::fio) fua: bool,
+    pub(in crate::fio) verify: VerifyRules,
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +94,8 @@ pub(in crate::fio) struct Grouping {
     pub(in crate::fio) exitall: bool,
     pub(in crate::fio) exit_what: ExitScope,
     pub(in crate::fio) reporting: bool,
+    pub(in crate::fio) flow: FlowRules,
+    pub(in crate::fio) steady: SteadyRules,
     /// The control group.
     pub(in crate::fio) cgroup: Option<String>,
 }
@@ -106,6 +112,8 @@ impl Default for Grouping {
             exitall,
             exit_what,
             reporting,
+            flow: FlowRules::default(),
+            steady: SteadyRules::default(),
             cgroup: None,
         }
     }
