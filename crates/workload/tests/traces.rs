@@ -190,6 +190,11 @@ proptest! {
     fn every_format_preserves_records_it_can_carry(records in prop::collection::vec(any_record(), 0..20)) {
         for format in trace::all() {
             let header = Header::default();
+            let mut records = records.clone();
+            if format.name == "biosnoop" {
+                // It lists completions, and is read in the order of issue.
+                records.sort_by_key(|record| record.time);
+            }
             let (first, _) = write(&records, &header, format);
             let mut losses = Losses::default();
             let fits = |record: &Record| {

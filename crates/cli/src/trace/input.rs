@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files::{self, is_standard};
 use crate::units::grouped;
-use headstack_workload::trace::{Format, Header, Record, Trace};
+use headstack_workload::trace::{ColumnNames, Format, Header, Record, Trace};
 use indicatif::ProgressBar;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -17,6 +17,10 @@ pub(crate) struct Input {
     /// Skip at most this number of malformed lines or records.
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip_bad: u64,
+    /// What the columns of a table are that have other names: time_us=NAME,lba=NAME,sectors=NAME,op=NAME. Others are found by
+    /// common names.
+    #[arg(long, value_name = "COLUMN=NAME,…", value_parser = ColumnNames::parse)]
+    columns: Option<ColumnNames>,
 }
 
 impl Input {
@@ -31,7 +35,9 @@ impl Input {
                 .with_style(crate::progress::style("{bar:30} {percent:>3} %  {binary_bytes_per_sec}"));
             (bar.clone(), Box::new(bar.wrap_read(file)))
         };
-        let trace = Trace::open(reader, &self.name(), format).map_err(Failure::input)?;
+        let columns = self.columns.clone().unwrap_or_default();
+        let trace =
+            Trace::open_with_columns(reader, &self.name(), format, &columns).map_err(Failure::input)?;
         Ok(Opened { trace: trace.skipping(self.skip_bad), bar })
     }
 

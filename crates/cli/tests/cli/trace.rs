@@ -262,3 +262,18 @@ fn trace_with_a_heading_line_is_rejected_with_a_remedy() {
     assert!(printed(&["trace", "stat", &path, "--format", "msr", "--skip-bad", "1"]).contains("40"));
     printed(&["trace", "convert", &path, &inside(&folder, "o.spc"), "--format", "msr", "--skip-bad", "1"]);
 }
+
+#[test]
+fn table_with_own_columns_is_converted_there_and_back() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (own, tsv, back) = (inside(&folder, "own.csv"), inside(&folder, "a.tsv"), inside(&folder, "b.csv"));
+    fs::write(&own, "when,where,n,what,extra\n1500,16,8,R,x\n2500,24,8,W,y\n").expect("it is writable");
+    let columns = "time_us=when,lba=where,sectors=n,op=what";
+    printed(&["trace", "convert", &own, &tsv, "--columns", columns]);
+    printed(&["trace", "convert", &tsv, &back, "--to", "headstack"]);
+    let text = fs::read_to_string(&back).expect("it was written");
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(rows, ["1500000,disk,read,8192,4096,,,", "2500000,disk,write,12288,4096,,,"]);
+    let error = refused(&["trace", "stat", &own, "--columns", "lba=wher"]);
+    assert!(error.contains("the header has no column `wher`; it has when, where, n, what, extra"), "{error}");
+}

@@ -9,10 +9,12 @@
 
 mod alibaba;
 mod binary;
+mod biosnoop;
 mod blkparse;
 mod blktrace;
 mod carries;
 mod closed;
+mod column_names;
 mod csv;
 mod cut;
 mod disksim;
@@ -28,6 +30,7 @@ mod replay;
 mod spc;
 mod srt;
 pub mod stat;
+mod table;
 mod tencent;
 mod text;
 mod validate;
@@ -37,6 +40,7 @@ mod writer;
 use std::io::BufRead;
 
 pub use carries::{Carries, Loss, Losses, Presence, Span};
+pub use column_names::ColumnNames;
 pub use cut::{Cut, CutError, CutOptions};
 pub use error::{Fault, Place, TraceError};
 pub use packed::Packing;
@@ -77,7 +81,7 @@ pub enum Encoding {
 
 /// All formats.
 pub fn all() -> &'static [Format] {
-    const ALL: [Format; 14] = [
+    const ALL: [Format; 17] = [
         disksim::FORMAT,
         validate::FORMAT,
         srt::FORMAT,
@@ -92,6 +96,9 @@ pub fn all() -> &'static [Format] {
         iolog::FORMAT_2,
         iolog::FORMAT_3,
         csv::FORMAT,
+        biosnoop::FORMAT,
+        table::FORMAT_CSV,
+        table::FORMAT_TSV,
     ];
     &ALL
 }

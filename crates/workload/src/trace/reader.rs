@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::error::{Fault, Place, TraceError};
-use super::{Encoding, Format, Header, Record, Source, all, packed};
+use super::{ColumnNames, Encoding, Format, Header, Record, Source, all, packed, table};
 
 /// Bytes at the head of a trace from which its format is recognised.
 const HEAD: usize = 4096;
@@ -44,8 +44,30 @@ impl<'a> Trace<'a> {
         file: &str,
         format: Option<&'static Format>,
     ) -> Result<Trace<'a>, TraceError> {
+        Trace::open_with_columns(input, file, format, &ColumnNames::default())
+    }
+
+    /// As [`Trace::open`], a table whose columns have own names.
+    ///
+    /// *Errors:* also a table without such a column.
+    pub fn open_with_columns(
+        input: impl Read + 'a,
+        file: &str,
+        format: Option<&'static Format>,
+        columns: &ColumnNames,
+    ) -> Result<Trace<'a>, TraceError> {
         let fault = |fault| TraceError { file: file.to_string(), place: Place::Whole, fault };
-        let input = packed::unpack(input).map_err(|error| fault(error.into()))?;
+        let mut input = packed::unpack(input).map_err(|error| fault(error.into()))?;
+        if !columns.is_empty() {
+            let wrong = |error: std::io::Error| match error.kind() {
+                std::io::ErrorKind::InvalidInput => {
+                    let fault = Fault::UnknownFormat(error.to_string());
+                    TraceError { file: file.to_string(), place: Place::Line(1), fault }
+                }
+                _ => fault(error.into()),
+            };
+            input = columns.apply(input).map_err(wrong)?;
+        }
         let (head, input) = packed::peek(input, HEAD).map_err(|error| fault(error.into()))?;
         let format = match format {
             Some(format) => format,
@@ -130,6 +152,9 @@ fn sniff(head: &[u8]) -> Result<&'static Format, Fault> {
                 "the first line is no request, and the rest looks like {}: --format {} --skip-bad 1 passes over it",
                 format.title, format.name
             ));
+        }
+        if let Some(missing) = table::missing(head) {
+            return Fault::UnknownFormat(format!("the first line {missing}"));
         }
         let names: Vec<&str> = all().iter().map(|format| format.name).collect();
         Fault::UnknownFormat(format!("no known format begins like this; name one of {}", names.join(", ")))

@@ -57,6 +57,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+impl<R> Lines<R> {
+    /// The line that was read last, with its blanks: some are separators.
+    pub(super) fn whole(&self) -> &[u8] {
+        let text = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
+        text.strip_suffix(b"\r").unwrap_or(text)
+    }
+}
+
 /// A trace in which every line is a request, independently of the other lines.
 pub(super) struct Records<R, P> {
     lines: Lines<R>,
