@@ -274,6 +274,23 @@ fn table_with_own_columns_is_converted_there_and_back() {
     let text = fs::read_to_string(&back).expect("it was written");
     let rows: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(rows, ["1500000,disk,read,8192,4096,,,", "2500000,disk,write,12288,4096,,,"]);
-    let error = refused(&["trace", "stat", &own, "--columns", "lba=wher"]);
+    let error = refused(&["trace", "stat", &own, "--columns", "lba=wher"], 2);
     assert!(error.contains("the header has no column `wher`; it has when, where, n, what, extra"), "{error}");
+}
+
+#[test]
+fn json_is_valid_whatever_bytes_names_have() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let name = "d\u{7f}\u{202e}\u{85}sk0";
+    let log = inside(&folder, "a.log");
+    let text = format!(
+        "fio version 3 iolog\n0 {name} add\n0 {name} open\n1 {name} read 0 4096\n2 {name} read 8192 4096\n"
+    );
+    fs::write(&log, text).expect("it is writable");
+    let found = json(&["trace", "stat", &log, "--json"]);
+    assert_eq!(found["requests"], 2);
+    let job = inside(&folder, "j.fio");
+    fs::write(&job, format!("[{name}]\nrw=randread\nsize=1m\nnumber_ios=20\n")).expect("it is writable");
+    let found = json(&["sim", "atlas-10k", &job, "--json", "-"]);
+    assert_eq!(found["jobs"][0]["jobname"], name);
 }
