@@ -167,6 +167,9 @@ impl Run {
         progress.finish();
         let mut results = simulation.finish().map_err(Failure::input)?;
         results.cpu_s = Some(cpu_s);
+        results.rig.title.clone_from(&spec.title);
+        results.workload.name =
+            self.pattern.to_possible_value().map_or(String::new(), |value| value.get_name().to_string());
         if let Some(stop) = &mut results.early_stop {
             stop.share = Some(results.statistics.completed() as f64 / self.count as f64);
         }
