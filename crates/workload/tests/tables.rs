@@ -1,4 +1,4 @@
-//! Tables of named columns and of biosnoop, made by hand.
+//! Tables of named columns and of biosnoop.
 
 use headstack_model::{Instant, Nanos};
 use headstack_workload::trace::{ColumnNames, Kind, Record, Trace};
@@ -99,11 +99,11 @@ fn times_of_an_epoch_are_read_written_and_counted_without_overflow() {
     // The first request of an MSR trace: 100 ns since 1601, above 2^63 ns.
     let text =
         "128166372000471450,srv,0,Read,8144175104,65536,77133\n128166372010471450,srv,0,Write,0,512,100\n";
-    let of = |text: &[u8]| {
+    let records_of = |text: &[u8]| {
         let trace = Trace::open(text, "t", None).expect("recognised");
         trace.collect::<Result<Vec<Record>, _>>().expect("good")
     };
-    let records = of(text.as_bytes());
+    let records = records_of(text.as_bytes());
     assert_eq!(records[0].time, Instant(12_816_637_200_047_145_000));
     for format in headstack_workload::trace::all() {
         let none = headstack_workload::trace::Packing::None;
@@ -114,7 +114,7 @@ fn times_of_an_epoch_are_read_written_and_counted_without_overflow() {
         records.iter().for_each(|record| writer.write(record, &header).expect("memory"));
         let (bytes, _) = writer.finish(&header).expect("memory");
         if matches!(format.name, "headstack" | "table" | "tsv" | "msr") {
-            let again: Vec<Instant> = of(&bytes).iter().map(|record| record.time).collect();
+            let again: Vec<Instant> = records_of(&bytes).iter().map(|record| record.time).collect();
             assert_eq!(again, [records[0].time, records[1].time], "{}", format.name);
         }
     }

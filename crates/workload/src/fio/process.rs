@@ -410,7 +410,7 @@ impl Process {
                 found = file.next_write(pattern, draws, dice, zoned).map(|run| (WRITE, run));
             }
             if let Some((at, run)) = found {
-                if self.is_rehearsed(at, index, run) {
+                if self.is_only_verified(at, index, run) {
                     return None;
                 }
                 if run.resets_zone && self.queue.out > 0 {
@@ -462,7 +462,7 @@ impl Process {
 
     #[cold]
     fn next_pass(&mut self) {
-        if self.verify.as_mut().is_some_and(|verify| verify.turn()) {
+        if self.verify.as_mut().is_some_and(|verify| verify.switch_phase()) {
             self.hold = Hold::Open;
             return;
         }

@@ -37,9 +37,9 @@ pub(super) const FORMAT: Format = Format {
         source: Presence::Always,
         ..Carries::LEAST
     },
-    sniff: |head| text::first_line(head).is_some_and(|line| Columns::of(line).is_some()),
-    read: |input| Box::new(Reader::new(Lines::new(input))),
-    write: || Box::new(Writer),
+    sniff: |head| text::first_line(head).is_some_and(|line| Columns::parse(line).is_some()),
+    read: |input| Box::new(BiosnoopReader::new(Lines::new(input))),
+    write: || Box::new(BiosnoopWriter),
 };
 
 const FORM: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)";
@@ -48,7 +48,7 @@ const WITHIN: usize = 4096;
 
 /// A place in a line, counted from its begin or, after the name of the process, from its end.
 #[derive(Clone, Copy, Debug)]
-enum Column {
+enum LinePlace {
     FromStart(usize),
     FromEnd(usize),
 }
@@ -57,19 +57,19 @@ enum Column {
 struct Columns {
     /// Nanoseconds of a unit of the time.
     unit: u64,
-    time: Column,
-    process: Option<Column>,
-    disk: Option<Column>,
-    op: Option<Column>,
-    sector: Option<Column>,
-    bytes: Option<Column>,
-    latency: Option<Column>,
+    time: LinePlace,
+    process: Option<LinePlace>,
+    disk: Option<LinePlace>,
+    op: Option<LinePlace>,
+    sector: Option<LinePlace>,
+    bytes: Option<LinePlace>,
+    latency: Option<LinePlace>,
     number: usize,
 }
 
 impl Columns {
     /// The columns that a first line names; `None` if it is none of this program.
-    fn of(line: &[u8]) -> Option<Columns> {
+    fn parse(line: &[u8]) -> Option<Columns> {
         let names: Vec<&[u8]> = words(line).collect();
         let unit = match *names.first()? {
             b"TIME(s)" => 1_000_000_000,
@@ -80,15 +80,15 @@ impl Columns {
         let find = |wanted: &[u8]| {
             let at = names.iter().position(|name| *name == wanted)?;
             Some(match comm {
-                Some(comm) if at > comm => Column::FromEnd(names.len() - 1 - at),
-                _ => Column::FromStart(at),
+                Some(comm) if at > comm => LinePlace::FromEnd(names.len() - 1 - at),
+                _ => LinePlace::FromStart(at),
             })
         };
         let latency = find(b"LAT(ms)");
         latency?;
         Some(Columns {
             unit,
-            time: Column::FromStart(0),
+            time: LinePlace::FromStart(0),
             process: find(b"PID"),
             disk: find(b"DISK"),
             op: find(b"T"),
@@ -106,38 +106,38 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A request that was read, by the time of its issue.
 #[derive(Debug, PartialEq, Eq)]
-struct Waiting {
+struct Unsorted {
     issued: i128,
     line: u64,
     record: Record,
 }
 
-impl Ord for Waiting {
-    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+impl Ord for Unsorted {
+    fn cmp(&self, other: &Unsorted) -> std::cmp::Ordering {
         (self.issued, self.line).cmp(&(other.issued, other.line))
     }
 }
 
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+impl PartialOrd for Unsorted {
+    fn partial_cmp(&self, other: &Unsorted) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-struct Reader<R> {
+struct BiosnoopReader<R> {
     lines: Lines<R>,
     columns: Option<Columns>,
     names: Names,
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<Unsorted>>,
     /// What is added to all times, so that the first is not before 0.
     shift: Option<i128>,
     is_over: bool,
     last: Place,
 }
 
-impl<R: BufRead> Reader<R> {
-    fn new(lines: Lines<R>) -> Reader<R> {
-        Reader {
+impl<R: BufRead> BiosnoopReader<R> {
+    fn new(lines: Lines<R>) -> BiosnoopReader<R> {
+        BiosnoopReader {
             lines,
             columns: None,
             names: Names::default(),
@@ -160,12 +160,12 @@ impl<R: BufRead> Reader<R> {
         };
         let (issued, record) = parse(line, &columns, &mut self.names)?;
         let Place::Line(line) = self.lines.position() else { unreachable!("a text has lines") };
-        self.waiting.push(Reverse(Waiting { issued, line, record }));
+        self.waiting.push(Reverse(Unsorted { issued, line, record }));
         Ok(true)
     }
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> Source for BiosnoopReader<R> {
     fn next_record(&mut self) -> Result<Option<Record>, Fault> {
         while !self.is_over && self.waiting.len() < WITHIN {
             match self.read_line() {
@@ -193,7 +193,7 @@ impl<R: BufRead> Source for Reader<R> {
 }
 
 fn header(line: &[u8]) -> Result<Columns, Fault> {
-    let columns = Columns::of(line).ok_or(Fault::Header { what: "has no columns TIME(s) and LAT(ms)" })?;
+    let columns = Columns::parse(line).ok_or(Fault::Header { what: "has no columns TIME(s) and LAT(ms)" })?;
     if columns.sector.is_none() || columns.bytes.is_none() || columns.op.is_none() {
         let what = "has no columns T, SECTOR and BYTES, as that of biosnoop.bt, which says times alone; trace with biosnoop of bcc";
         return Err(Fault::Header { what });
@@ -207,11 +207,11 @@ fn parse(line: &[u8], columns: &Columns, names: &mut Names) -> Result<(i128, Rec
     if fields.len() + 1 < columns.number {
         return Err(Fault::FieldCount { found: fields.len(), form: FORM, wanted: columns.number });
     }
-    let field = |column: Column| match column {
-        Column::FromStart(at) => fields[at.min(fields.len() - 1)],
-        Column::FromEnd(at) => fields[fields.len() - 1 - at.min(fields.len() - 1)],
+    let field = |column: LinePlace| match column {
+        LinePlace::FromStart(at) => fields[at.min(fields.len() - 1)],
+        LinePlace::FromEnd(at) => fields[fields.len() - 1 - at.min(fields.len() - 1)],
     };
-    let get = |column: Option<Column>| column.map(field).unwrap_or_default();
+    let get = |column: Option<LinePlace>| column.map(field).unwrap_or_default();
     let completed = text::time("TIME", field(columns.time), columns.unit)?;
     let response = text::span("LAT(ms)", get(columns.latency), 1_000_000)?;
     let bytes = text::word("BYTES", get(columns.bytes))?;
@@ -247,9 +247,9 @@ fn kind_of(flags: &[u8], bytes: u32) -> Result<Kind, Fault> {
     }
 }
 
-struct Writer;
+struct BiosnoopWriter;
 
-impl Encode for Writer {
+impl Encode for BiosnoopWriter {
     fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
         push!(out; "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES   LAT(ms)\n");
     }

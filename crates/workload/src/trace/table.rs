@@ -24,10 +24,11 @@ pub(super) const FORMAT_CSV: Format = Format {
     note: NOTE,
     carries: CARRIES,
     sniff: |head| {
-        text::first_line(head).is_some_and(|line| separator(line) != b'\t' && Layout::of(line).is_ok())
+        text::first_line(head)
+            .is_some_and(|line| separator(line) != b'\t' && TableColumns::parse(line).is_ok())
     },
-    read: |input| Box::new(Reader::new(Lines::new(input))),
-    write: || Box::new(Writer(',')),
+    read: |input| Box::new(TableReader::new(Lines::new(input))),
+    write: || Box::new(TableWriter(',')),
 };
 
 pub(super) const FORMAT_TSV: Format = Format {
@@ -39,10 +40,11 @@ pub(super) const FORMAT_TSV: Format = Format {
     note: NOTE,
     carries: CARRIES,
     sniff: |head| {
-        text::first_line(head).is_some_and(|line| separator(line) == b'\t' && Layout::of(line).is_ok())
+        text::first_line(head)
+            .is_some_and(|line| separator(line) == b'\t' && TableColumns::parse(line).is_ok())
     },
-    read: |input| Box::new(Reader::new(Lines::new(input))),
-    write: || Box::new(Writer('\t')),
+    read: |input| Box::new(TableReader::new(Lines::new(input))),
+    write: || Box::new(TableWriter('\t')),
 };
 
 const NOTE: &str = "the first line names the columns, in any order; `--columns` gives names for others";
@@ -260,25 +262,25 @@ pub(super) fn missing(head: &[u8]) -> Option<&'static str> {
     if names.len() < 4 || !names.iter().all(is_name) {
         return None;
     }
-    Layout::of(line).err()
+    TableColumns::parse(line).err()
 }
 
 /// Where in a line a column is, and its unit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct TableColumns {
     separator: u8,
     columns: [Option<(usize, u64)>; MEANINGS],
     /// Fields that a line has at least: those up to the last named one.
     number: usize,
 }
 
-impl Layout {
+impl TableColumns {
     /// The columns that a first line names.
     ///
     /// *Errors:* what is missing.
-    fn of(line: &[u8]) -> Result<Layout, &'static str> {
+    fn parse(line: &[u8]) -> Result<TableColumns, &'static str> {
         let separator = separator(line);
-        Layout::named(
+        TableColumns::named(
             separator,
             split(line, separator).map(|name| std::str::from_utf8(name).unwrap_or_default()),
         )
@@ -287,8 +289,8 @@ impl Layout {
     pub(super) fn named<'a>(
         separator: u8,
         names: impl Iterator<Item = &'a str>,
-    ) -> Result<Layout, &'static str> {
-        let mut layout = Layout { separator, columns: [None; MEANINGS], number: 0 };
+    ) -> Result<TableColumns, &'static str> {
+        let mut layout = TableColumns { separator, columns: [None; MEANINGS], number: 0 };
         for (at, name) in names.enumerate() {
             if let Some((what, unit)) = meaning(name) {
                 let column = &mut layout.columns[what as usize];
@@ -378,25 +380,25 @@ fn kind_of(word: &[u8]) -> Result<Kind, Fault> {
     }
 }
 
-struct Reader<R> {
+struct TableReader<R> {
     lines: Lines<R>,
-    layout: Option<Layout>,
+    layout: Option<TableColumns>,
     names: Names,
 }
 
-impl<R: BufRead> Reader<R> {
-    fn new(lines: Lines<R>) -> Reader<R> {
-        Reader { lines, layout: None, names: Names::default() }
+impl<R: BufRead> TableReader<R> {
+    fn new(lines: Lines<R>) -> TableReader<R> {
+        TableReader { lines, layout: None, names: Names::default() }
     }
 }
 
-impl<R: BufRead> Source for Reader<R> {
+impl<R: BufRead> Source for TableReader<R> {
     fn next_record(&mut self) -> Result<Option<Record>, Fault> {
         let layout = match self.layout {
             Some(layout) => layout,
             None => {
                 let Some(line) = self.lines.next_line()? else { return Ok(None) };
-                *self.layout.insert(Layout::of(line).map_err(|what| Fault::Header { what })?)
+                *self.layout.insert(TableColumns::parse(line).map_err(|what| Fault::Header { what })?)
             }
         };
         if self.lines.next_line()?.is_none() {
@@ -420,9 +422,9 @@ impl<R: BufRead> Source for Reader<R> {
     }
 }
 
-struct Writer(char);
+struct TableWriter(char);
 
-impl Encode for Writer {
+impl Encode for TableWriter {
     fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
         let names = ["time_s", "device", "op", "offset", "bytes", "response_s", "process"];
         for (at, name) in names.into_iter().enumerate() {

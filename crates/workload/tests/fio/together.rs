@@ -7,10 +7,10 @@ use headstack_model::Nanos;
 fn counts(text: &str, service: Nanos) -> Vec<usize> {
     let mut load = build(text, 1);
     let all = run(&mut load, service, 1_000_000);
-    (0..load.jobs().len()).map(|at| of(&all, at).len()).collect()
+    (0..load.jobs().len()).map(|at| by_source(&all, at).len()).collect()
 }
 
-fn of(all: &[Timed], source: usize) -> Vec<&Timed> {
+fn by_source(all: &[Timed], source: usize) -> Vec<&Timed> {
     all.iter().filter(|timed| timed.issue.source as usize == source).collect()
 }
 
@@ -37,7 +37,7 @@ fn held_back_job_sleeps_once_its_requests_are_back() {
 }
 
 #[test]
-fn flow_goes_on_with_those_that_remain() {
+fn flow_continues_with_those_that_remain() {
     let text = format!("{FLOW}[a]\nflow=1\nruntime=500ms\n[b]\nflow=1");
     let found = counts(&text, Nanos(1_000_000));
     assert!(found[0].abs_diff(500) <= 2 && found[1].abs_diff(1000) <= 2, "{found:?}");

@@ -114,7 +114,7 @@ fn places_written_twice_are_read_once_in_their_order() {
 
 #[test]
 fn overwritten_parts_of_longer_runs_are_read_no_more() {
-    // The second job of a pair of loops would write anew; one pass with overlapping sizes is enough here.
+    // The second job of a pair of loops would write again; one pass with overlapping sizes is enough here.
     let all = accesses(
         "[j]\nrw=randwrite\nbssplit=4k/50:16k/50\nba=4k\nsize=256k\nio_size=2m\nnorandommap\nverify=crc32c",
         3,

@@ -70,6 +70,7 @@ pub(super) const IGNORED: &[FioOption] = ignored! {
     "trim_backlog_batch" => "Part of `trim_backlog`";
     "latency_window", "latency_percentile", "latency_run" => "Part of `latency_target`";
     "flow_watermark", "rwmixcycle", "percentage_sequential" => "Of earlier versions of fio";
+    "spr_op", "spr_num_regions", "spr_cs" => "Part of `sprandom`";
     "merge_blktrace_scalars", "merge_blktrace_iters" => "Part of `merge_blktrace_file`";
     "fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored", "uncached",
         "force_async", "nowait", "hipri", "hipri_percentage", "userspace_reap", "readfua", "writefua",

@@ -23,5 +23,6 @@ pub(super) const REFUSED: &[FioOption] = refused! {
     "replay_scale" => "Divide a log's offsets", ["1"], "scale the trace beforehand";
     "replay_align" => "Align a log's offsets", ["0"], "scale the trace beforehand";
     "replay_skip" => "Leave operations of a log out", [], "cut the trace beforehand";
+    "sprandom" => "Prepare flash by random writes", ["0"], "disks have no over-provisioning; say rw=randwrite";
     "profile" => "A built-in test", [], "say it as jobs";
 };

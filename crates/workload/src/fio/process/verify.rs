@@ -38,24 +38,24 @@ impl Written {
 
 /// The written requests that are still to be read.
 #[derive(Clone, Debug)]
-enum Pending {
+enum Unread {
     InOrder(VecDeque<Written>),
     /// By file and offset; a place is written once.
     ByPlace(BTreeMap<(usize, u64), Written>),
 }
 
-impl Pending {
+impl Unread {
     /// Adds a request; returns how many others it replaces.
     fn push(&mut self, new: Written) -> u64 {
         let all = match self {
-            Pending::InOrder(all) => {
+            Unread::InOrder(all) => {
                 match all.back_mut() {
                     Some(last) if last.is_continued(&new) => last.count += 1,
                     _ => all.push_back(new),
                 }
                 return 0;
             }
-            Pending::ByPlace(all) => all,
+            Unread::ByPlace(all) => all,
         };
         let gone = cut_out(all, &new);
         match all.range_mut((new.file, 0)..(new.file, new.offset)).next_back() {
@@ -67,19 +67,19 @@ impl Pending {
 
     fn first(&self) -> Option<Written> {
         match self {
-            Pending::InOrder(all) => all.front().copied(),
-            Pending::ByPlace(all) => all.first_key_value().map(|(_, first)| *first),
+            Unread::InOrder(all) => all.front().copied(),
+            Unread::ByPlace(all) => all.first_key_value().map(|(_, first)| *first),
         }
     }
 
     fn pop(&mut self) {
         match self {
-            Pending::InOrder(all) => {
+            Unread::InOrder(all) => {
                 if let Some(first) = all.pop_front().filter(|first| first.count > 1) {
                     all.push_front(first.after(1));
                 }
             }
-            Pending::ByPlace(all) => {
+            Unread::ByPlace(all) => {
                 if let Some((_, first)) = all.pop_first().filter(|(_, first)| first.count > 1) {
                     let rest = first.after(1);
                     all.insert((rest.file, rest.offset), rest);
@@ -90,8 +90,8 @@ impl Pending {
 
     fn clear(&mut self) {
         match self {
-            Pending::InOrder(all) => all.clear(),
-            Pending::ByPlace(all) => all.clear(),
+            Unread::InOrder(all) => all.clear(),
+            Unread::ByPlace(all) => all.clear(),
         }
     }
 }
@@ -131,7 +131,7 @@ pub(in crate::fio) struct Verify {
     pub(super) only: bool,
     /// Whether bytes end the passes of a job that only its time ends. As in fio, those of an engine that completes requests at once do not.
     pub(super) ends_passes: bool,
-    pending: Pending,
+    pending: Unread,
     /// Number of pending requests.
     count: u64,
     /// The requests that have not completed by their ids, and the place of each that writes.
@@ -173,9 +173,9 @@ impl Verify {
             only: rules.only,
             ends_passes: !at_once,
             pending: if in_order {
-                Pending::InOrder(VecDeque::new())
+                Unread::InOrder(VecDeque::new())
             } else {
-                Pending::ByPlace(BTreeMap::new())
+                Unread::ByPlace(BTreeMap::new())
             },
             count: 0,
             out: Vec::new(),
@@ -240,7 +240,7 @@ impl Verify {
             return None;
         }
         self.batch_left -= 1;
-        Some(self.take(&first))
+        Some(self.pop_first(&first))
     }
 
     /// The write that is read next after the pass; `None` if all were.
@@ -252,17 +252,17 @@ impl Verify {
             }
             replay.read += first.bytes;
         }
-        Some(self.take(&first))
+        Some(self.pop_first(&first))
     }
 
-    fn take(&mut self, first: &Written) -> (usize, Run) {
+    fn pop_first(&mut self, first: &Written) -> (usize, Run) {
         self.pending.pop();
         self.count -= 1;
         (first.file, Run { offset: first.offset, bytes: first.bytes, resets_zone: false })
     }
 
     /// Goes from a pass to its reads, or from these to the next pass. Returns whether reads follow.
-    pub(super) fn turn(&mut self) -> bool {
+    pub(super) fn switch_phase(&mut self) -> bool {
         self.is_reading = !self.is_reading && self.count > 0;
         if !self.is_reading {
             self.pending.clear();

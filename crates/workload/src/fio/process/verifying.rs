@@ -29,7 +29,7 @@ impl Process {
 
     /// Whether a request is of an earlier run and not issued: `verify_only`. Then it is counted and recorded here.
     #[inline]
-    pub(super) fn is_rehearsed(&mut self, at: usize, index: usize, run: Run) -> bool {
+    pub(super) fn is_only_verified(&mut self, at: usize, index: usize, run: Run) -> bool {
         match &mut self.verify {
             Some(verify) if verify.only => {
                 verify.note(at == WRITE, index, run);
