@@ -28,7 +28,7 @@ pub(super) const FORMAT_CSV: Format = Format {
             .is_some_and(|line| separator(line) != b'\t' && TableColumns::parse(line).is_ok())
     },
     read: |input| Box::new(TableReader::new(Lines::new(input))),
-    write: || Box::new(TableWriter(',')),
+    write: || Box::new(NamedColumnWriter(',')),
 };
 
 pub(super) const FORMAT_TSV: Format = Format {
@@ -44,7 +44,7 @@ pub(super) const FORMAT_TSV: Format = Format {
             .is_some_and(|line| separator(line) == b'\t' && TableColumns::parse(line).is_ok())
     },
     read: |input| Box::new(TableReader::new(Lines::new(input))),
-    write: || Box::new(TableWriter('\t')),
+    write: || Box::new(NamedColumnWriter('\t')),
 };
 
 const NOTE: &str = "the first line names the columns, in any order; `--columns` gives names for others";
@@ -422,9 +422,9 @@ impl<R: BufRead> Source for TableReader<R> {
     }
 }
 
-struct TableWriter(char);
+struct NamedColumnWriter(char);
 
-impl Encode for TableWriter {
+impl Encode for NamedColumnWriter {
     fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
         let names = ["time_s", "device", "op", "offset", "bytes", "response_s", "process"];
         for (at, name) in names.into_iter().enumerate() {
