@@ -196,11 +196,7 @@ impl Links {
             if !link.connection.is_disconnected() {
                 sent(link);
             }
-            if let Some(budget) =
-                link.connection.wire.machine.budget().filter(|budget| budget.take_returned())
-            {
-                memory::trim(budget);
-            }
+            return_memory(link);
             let (number, volume) = (link.number, link.volume);
             let is_disconnected = link.connection.is_disconnected();
             if is_disconnected {
@@ -243,6 +239,13 @@ impl Links {
                 }
             }
         }
+    }
+}
+
+/// Returns free memory of the heap to the system, if connections have freed much.
+fn return_memory(link: &Link) {
+    if let Some(budget) = link.connection.wire.machine.budget().filter(|budget| budget.take_returned()) {
+        memory::trim(budget);
     }
 }
 

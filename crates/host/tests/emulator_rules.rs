@@ -50,7 +50,7 @@ fn bytes(emulator: &Emulator, lbn: u64) -> Vec<u8> {
 }
 
 #[test]
-fn failing_write_changes_nothing_and_reads_go_on() {
+fn failing_write_changes_nothing_and_reads_succeed() {
     let mut emulator = disk();
     answer(&mut emulator, Instant::ZERO, write(100, 1)).result.expect("no fault is set");
     let rule = FaultRule { operations: StruckOperations::Writes, blocks: Some(104..105), ..RULE };

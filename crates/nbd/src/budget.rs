@@ -28,7 +28,7 @@ impl Budget {
     /// Bytes of the largest request, which must fit.
     pub const LEAST: usize = 32 << 20;
 
-    /// Bytes that each connection may hold outside the budget: two pieces of replies. Its input has a buffer besides.
+    /// Bytes that each connection may hold outside the budget: two pieces of replies. Its input has another buffer.
     pub const OWN: usize = 2 * PIECE;
 
     /// A budget of `bytes`, in addition to the own bytes of each connection.

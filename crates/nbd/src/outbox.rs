@@ -38,7 +38,7 @@ pub(super) fn weight(bytes: usize) -> usize {
 }
 
 #[derive(Debug)]
-struct Piece {
+struct ReplyPiece {
     room: Vec<u8>,
     /// Bytes in use, from the first on.
     filled: usize,
@@ -47,7 +47,7 @@ struct Piece {
 /// A queue of replies.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<ReplyPiece>,
     /// Bytes of the first piece that were sent.
     sent: usize,
     len: usize,
@@ -125,7 +125,7 @@ impl Outbox {
                 true => PIECE,
             };
             let room = self.allocate(wanted)?;
-            self.pieces.push_back(Piece { room, filled: 0 });
+            self.pieces.push_back(ReplyPiece { room, filled: 0 });
         }
         let piece = self.pieces.back_mut().expect("it has space");
         Ok(&mut piece.room[piece.filled..piece.filled + bytes])

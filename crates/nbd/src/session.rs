@@ -46,28 +46,28 @@ pub struct ReplyHandle {
     offset: u64,
     length: u32,
     /// Bytes of data and of memory that the request holds.
-    held: Held,
+    held: HeldBytes,
     shape: Shape,
 }
 
 /// Bytes that requests hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Held {
+struct HeldBytes {
     data: usize,
     memory: usize,
 }
 
-impl Held {
-    fn of(header: &Header) -> Held {
-        Held { data: header.data_bytes(), memory: header.weight() }
+impl HeldBytes {
+    fn from_header(header: &Header) -> HeldBytes {
+        HeldBytes { data: header.data_bytes(), memory: header.weight() }
     }
 
-    fn add(&mut self, more: Held) {
+    fn add(&mut self, more: HeldBytes) {
         self.data += more.data;
         self.memory += more.memory;
     }
 
-    fn remove(&mut self, less: Held) {
+    fn remove(&mut self, less: HeldBytes) {
         self.data -= less.data;
         self.memory -= less.memory;
     }
@@ -90,7 +90,7 @@ pub struct Session {
     reading: Reading,
     in_flight: usize,
     /// What the requests hold that are at the disk or being received.
-    held: Held,
+    held: HeldBytes,
     /// Memory that it has taken from a budget for these requests and for replies.
     share: Share,
     _permit: Option<Permit>,
@@ -157,7 +157,7 @@ impl Session {
             taken: 0,
             reading: Reading::Requests,
             in_flight: 0,
-            held: Held::default(),
+            held: HeldBytes::default(),
             share: Share::new(None),
             _permit: None,
             blocked: false,
@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// Whether a request that needs this much may proceed now.
-    fn has_room_for(&mut self, more: Held) -> bool {
+    fn has_room_for(&mut self, more: HeldBytes) -> bool {
         let bytes = self.held.data + self.outbox.len();
         let fits = bytes + more.data <= self.limits.held_bytes || bytes == 0;
         let is_within = fits && self.in_flight < self.limits.requests;
@@ -367,8 +367,8 @@ impl Session {
             return Err(Breach::Payload { bytes: header.length, allowed: self.limits.payload_bytes });
         }
         let verdict = header.check(self.chosen(), self.terms);
-        let refused = Held { data: 0, memory: outbox::weight(0) };
-        if !self.has_room_for(if verdict.is_ok() { Held::of(&header) } else { refused }) {
+        let refused = HeldBytes { data: 0, memory: outbox::weight(0) };
+        if !self.has_room_for(if verdict.is_ok() { HeldBytes::from_header(&header) } else { refused }) {
             return Ok(Step::Blocked);
         }
         if let Err(refusal) = verdict {
@@ -389,17 +389,23 @@ impl Session {
         data.extend_from_slice(&self.inbox.bytes()[HEADER_BYTES..][..there]);
         self.inbox.consume(HEADER_BYTES + there);
         if there == payload {
-            self.held.add(Held::of(&header));
+            self.held.add(HeldBytes::from_header(&header));
             return Ok(Step::Request(self.pass_on(header, data)));
         }
-        self.held.add(Held::of(&header));
+        self.held.add(HeldBytes::from_header(&header));
         self.reading = Reading::Payload { header, data, received: there };
         Ok(Step::Starved)
     }
 
     fn pass_on(&mut self, header: Header, data: Vec<u8>) -> Request {
         let Header { cookie, offset, length, .. } = header;
-        let handle = ReplyHandle { cookie, offset, length, held: Held::of(&header), shape: header.shape() };
+        let handle = ReplyHandle {
+            cookie,
+            offset,
+            length,
+            held: HeldBytes::from_header(&header),
+            shape: header.shape(),
+        };
         self.in_flight += 1;
         Request { handle, operation: header.operation(data) }
     }
@@ -415,7 +421,7 @@ impl Session {
     /// Stops reading; an incomplete request is dropped.
     fn end(&mut self, ending: Ending) {
         if let Reading::Payload { header, .. } = &self.reading {
-            self.held.remove(Held::of(header));
+            self.held.remove(HeldBytes::from_header(header));
         }
         self.reading = Reading::Requests;
         self.inbox = Buffer::with_room(0);

@@ -41,7 +41,7 @@ impl Client {
         Client { session, at_disk: Vec::new(), unsent: Vec::new() }
     }
 
-    fn ask(&mut self, command: u8, bytes: u32) {
+    fn request(&mut self, command: u8, bytes: u32) {
         let head = [0x25, 0x60, 0x95, 0x13, 0, 0, 0, command, 0, 0, 0, 0, 0, 0, 0, 1];
         self.unsent.extend([&head[..], &[0; 8], &bytes.to_be_bytes()].concat());
         if command == 1 {
@@ -85,7 +85,7 @@ impl Client {
     }
 
     /// Takes some of the replies.
-    fn take(&mut self, bytes: usize) {
+    fn receive(&mut self, bytes: usize) {
         let mut left = bytes;
         while left > 0 && !self.session.output().is_empty() {
             let part = self.session.output().len().min(left);
@@ -109,7 +109,7 @@ fn main() {
     };
     // Four reads of 32 MiB by each, none of which is taken.
     for client in &mut clients {
-        (0..4).for_each(|_| client.ask(0, 32 << 20));
+        (0..4).for_each(|_| client.request(0, 32 << 20));
     }
     for _ in 0..8 {
         for at in 0..clients.len() {
@@ -119,7 +119,7 @@ fn main() {
         }
     }
     assert!(clients.iter().any(|client| client.session.lacks_memory()), "the budget is used up");
-    clients.iter_mut().for_each(|client| client.take(usize::MAX));
+    clients.iter_mut().for_each(|client| client.receive(usize::MAX));
     // Mixed sizes in any order, some of the replies taken. A fixed sequence of pseudo-random numbers (Knuth's MMIX constants).
     let mut state = 7_u64;
     let mut draw = |below: usize| {
@@ -131,13 +131,13 @@ fn main() {
         let at = draw(clients.len());
         if clients[at].unsent.is_empty() {
             let command = u8::from(draw(3) == 0);
-            (0..1 + draw(8)).for_each(|_| clients[at].ask(command, sizes[draw(sizes.len())]));
+            (0..1 + draw(8)).for_each(|_| clients[at].request(command, sizes[draw(sizes.len())]));
         }
         clients[at].advance();
         if draw(2) == 0 {
             clients[at].answer_all();
         }
-        clients[at].take(draw(12 << 20));
+        clients[at].receive(draw(12 << 20));
         look(&clients);
     }
     println!("{} KiB at most, of {} KiB", peak >> 10, bound >> 10);
@@ -147,7 +147,7 @@ fn main() {
     for client in &mut clients {
         client.unsent.clear();
         client.answer_all();
-        client.take(usize::MAX);
+        client.receive(usize::MAX);
         client.session.handle_timeout(NOW);
     }
     assert!(budget.spent() <= 32 << 20, "of one request that was not received in full: {}", budget.spent());

@@ -26,7 +26,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Listens at a path. A socket there that nobody listens at is replaced.
+    /// Listens at a path. A socket without a listener is replaced.
     ///
     /// *Errors:* the path is in use, or cannot be written.
     #[allow(clippy::disallowed_methods, reason = "the socket's file is the listener's")]

@@ -31,19 +31,19 @@ impl FromStr for Data {
 }
 
 impl Data {
-    /// The volumes of each disk with their stores, and descriptions of these. Waits briefly for a file in use, until `is_asked_to_end`
+    /// The volumes of each disk with their stores, and descriptions of these. Waits briefly for a file in use, until `is_end_requested`
     /// returns true.
     ///
     /// *Errors:* a file or folder that cannot be created or used.
     pub(super) fn volumes(
         &self,
         plans: &[Plan],
-        is_asked_to_end: &dyn Fn() -> bool,
+        is_end_requested: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<(Volume, String)>>, Failure> {
         let count: usize = plans.iter().map(|plan| plan.volumes.len()).sum();
         let of_plan = |plan: &Plan| {
             let volumes = plan.volumes.iter().zip(plan.owners());
-            volumes.map(|(info, owner)| self.volume(info, &owner, count, is_asked_to_end)).collect()
+            volumes.map(|(info, owner)| self.volume(info, &owner, count, is_end_requested)).collect()
         };
         plans.iter().map(of_plan).collect()
     }
@@ -53,13 +53,13 @@ impl Data {
         info: &VolumeInfo,
         owner: &str,
         count: usize,
-        is_asked_to_end: &dyn Fn() -> bool,
+        is_end_requested: &dyn Fn() -> bool,
     ) -> Result<(Volume, String), Failure> {
         let (store, place) = match self {
             Data::Memory => (Store::memory(info.bytes()).map(|store| (store, false)), "memory".to_string()),
             Data::At(path) => {
                 let path = file(path, info, count)?;
-                let store = when_free(is_asked_to_end, || Store::file(&path, info.bytes(), owner));
+                let store = when_free(is_end_requested, || Store::file(&path, info.bytes(), owner));
                 (store, path.display().to_string())
             }
         };

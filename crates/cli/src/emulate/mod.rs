@@ -147,13 +147,13 @@ impl Emulate {
         })
     }
 
-    fn start(&self, ways: &Ways, is_asked_to_end: &dyn Fn() -> bool) -> Result<Running, Failure> {
+    fn start(&self, ways: &Ways, is_end_requested: &dyn Fn() -> bool) -> Result<Running, Failure> {
         let plans = plan::plans(&self.target)?;
         if self.forget_copies && !plans.iter().any(Plan::rearranges) {
             let why = "no rig that is emulated has [rearrange], so there are no copies to forget";
             return Err(Failure::Input(format!("--forget-copies: {why}; leave it out")));
         }
-        let volumes = self.data.volumes(&plans, is_asked_to_end)?;
+        let volumes = self.data.volumes(&plans, is_end_requested)?;
         data::refuse_regions(&volumes)?;
         let clock = Clock::new(self.speed).map_err(Failure::Input)?;
         let faults = Faults(&self.fault);

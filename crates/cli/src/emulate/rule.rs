@@ -45,7 +45,7 @@ pub(super) fn carry_out(line: &str, disks: &[DiskHandle]) -> Result<String, Stri
         }
         ["back", ..] => {
             let disk = disk_of(&words[1..], "back")?;
-            known(disks, disk.as_deref())?;
+            check_name(disks, disk.as_deref())?;
             let gone = |name: &str, _: u32, rule: &FaultRule| {
                 rule.effect == FaultEffect::Gone && disk.as_deref().is_none_or(|only| only == name)
             };
@@ -56,7 +56,7 @@ pub(super) fn carry_out(line: &str, disks: &[DiskHandle]) -> Result<String, Stri
         }
         _ => {
             let NamedRule { disk, rule } = line.parse()?;
-            known(disks, disk.as_deref())?;
+            check_name(disks, disk.as_deref())?;
             add(disks, disk.as_deref(), &rule)
         }
     }
@@ -171,7 +171,7 @@ fn described(name: &str, rule: &FaultRule) -> String {
     words.join(" ")
 }
 
-fn known(disks: &[DiskHandle], name: Option<&str>) -> Result<(), String> {
+fn check_name(disks: &[DiskHandle], name: Option<&str>) -> Result<(), String> {
     let names = || disks.iter().flat_map(DiskHandle::volumes).map(|volume| volume.name.as_str());
     match name.filter(|name| !names().any(|known| known == *name)) {
         Some(name) => Err(format!("there is no disk `{name}`{}", did_you_mean(name, names()))),

@@ -135,7 +135,7 @@ fn open_special(path: &Path) -> io::Result<fs::File> {
         match options.open(path) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => {
                 if interrupt::is_requested() {
-                    return Err(io::Error::new(io::ErrorKind::Interrupted, "nobody reads the pipe"));
+                    return Err(io::Error::new(io::ErrorKind::Interrupted, "the pipe has no reader"));
                 }
                 #[allow(clippy::disallowed_methods, reason = "no event reports that a pipe has a reader")]
                 std::thread::sleep(Duration::from_millis(20));

@@ -43,16 +43,16 @@ pub(super) struct Running {
 
 impl Running {
     /// Opens the disks, and then admits clients, at the sockets passed by systemd too. Waits briefly for a disk in use, until
-    /// `is_asked_to_end` returns true.
+    /// `is_end_requested` returns true.
     ///
     /// *Errors:* a disk or an address that is not available.
     pub(super) fn start(
         plan: &Plan,
         handed_over: Vec<Listener>,
-        is_asked_to_end: &dyn Fn() -> bool,
+        is_end_requested: &dyn Fn() -> bool,
     ) -> Result<Running, Failure> {
         files_of_two_disks(&plan.disks)?;
-        let start = |disk| Unit::start(disk, is_asked_to_end);
+        let start = |disk| Unit::start(disk, is_end_requested);
         let units = plan.disks.iter().map(start).collect::<Result<Vec<Unit>, Failure>>()?;
         let served: Vec<Served> = plan.exports.iter().map(|export| served(export, &units)).collect();
         let rules = rules(plan)?;
@@ -260,16 +260,16 @@ fn notes_on(plan: &DiskPlan) -> Result<Vec<String>, Failure> {
 }
 
 /// Opens a disk, with all that belongs to it.
-fn open(plan: &DiskPlan, is_asked_to_end: &dyn Fn() -> bool) -> Result<(Backend, Option<Disk>), Failure> {
+fn open(plan: &DiskPlan, is_end_requested: &dyn Fn() -> bool) -> Result<(Backend, Option<Disk>), Failure> {
     let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
     let (backend, disk) = match &plan.source {
         Source::Path { path, opening } => {
             let open = || Backend::open(path, *opening);
-            (when_free(is_asked_to_end, open).map_err(wrong)?, None)
+            (when_free(is_end_requested, open).map_err(wrong)?, None)
         }
         Source::Ram(bytes) => (Backend::memory(*bytes).map_err(wrong)?, None),
         Source::Emulated { drive, data, speed } => {
-            let disk = single::start(drive, data.as_deref(), *speed, is_asked_to_end)?;
+            let disk = single::start(drive, data.as_deref(), *speed, is_end_requested)?;
             (Backend::emulated(disk.handle(), 0).map_err(wrong)?, Some(disk))
         }
     };
@@ -293,9 +293,9 @@ fn open(plan: &DiskPlan, is_asked_to_end: &dyn Fn() -> bool) -> Result<(Backend,
 }
 
 impl Unit {
-    fn start(plan: &DiskPlan, is_asked_to_end: &dyn Fn() -> bool) -> Result<Unit, Failure> {
+    fn start(plan: &DiskPlan, is_end_requested: &dyn Fn() -> bool) -> Result<Unit, Failure> {
         let wrong = |error: io::Error| Failure::Input(format!("{}: {error}", plan.name));
-        let (backend, disk) = open(plan, is_asked_to_end)?;
+        let (backend, disk) = open(plan, is_end_requested)?;
         let notes = backend.notes().to_vec();
         let node = Node::start(&plan.name, backend, plan.streams.clone()).map_err(wrong)?;
         Ok(Unit { node, disk, notes })

@@ -1,7 +1,7 @@
 //! Serves pages over HTTP with the state of a long-running command, in a thread of normal priority.
 //!
 //! The number of connections is limited. Each serves one page and has a short time limit, unless it carries events; then each of its writes
-//! has that limit. A further client takes the place of another ([`visits`]), so that clients that ask for nothing keep nobody out.
+//! has that limit. A further client takes the place of another ([`visits`]), so that clients that ask for nothing do not keep others out.
 
 mod visits;
 
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn client_is_answered_beside_idle_ones_in_any_number() {
+    fn client_is_answered_while_any_number_of_others_are_idle() {
         let endpoint = endpoint(2, Duration::from_secs(86_400));
         let mut held: Vec<Client> = (0..9).map(|_| connect(&endpoint)).collect();
         assert!(ask(connect(&endpoint)).ends_with("good\n"));

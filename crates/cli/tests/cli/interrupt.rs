@@ -266,6 +266,6 @@ fn first_signal_ends_a_run_that_waits_for_the_reader_of_a_pipe() {
     let running = Running::start(folder.path(), &["sim", "atlas-10k", "short.fio", "--json", "pipe"]);
     running.handles_signals();
     let (code, _, err) = running.stopped_by("TERM");
-    assert!(code != 0 && err.contains("pipe: nobody reads the pipe") || code == 143, "{code}: {err}");
+    assert!(code != 0 && err.contains("pipe: the pipe has no reader") || code == 143, "{code}: {err}");
     assert_eq!(names(folder.path()), ["pipe", "short.fio"]);
 }

@@ -4,13 +4,14 @@ use super::books::{Books, Kind};
 use super::copies::CopiesFile;
 use super::live::LiveEvent;
 use super::machine::{Ended, Machine};
-use super::rules::{FaultRules, Verdict};
+use super::rules::{FaultRules, FaultVerdict};
+use super::strikes;
 use super::task::{Extent, Pending, Task};
 use super::unwritten::Content;
 use super::volume::Volume;
 use super::zones::ZonesFile;
 use crate::{BlockError, Operation, StatusExtent};
-use headstack_model::{Instant, Nanos, Op};
+use headstack_model::{Geometry, Instant, Nanos, Op};
 use headstack_sim::Engine;
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
@@ -62,7 +63,7 @@ pub struct Emulator {
     pub(super) zones: Vec<(usize, ZonesFile)>,
     books: Vec<Books>,
     faults: EmulatorFaults,
-    pub(super) rules: FaultRules,
+    rules: FaultRules,
     /// Answers that a rule delays, by the times at which they are due.
     delayed: BTreeMap<(Instant, u64), Answered>,
     pending: Slab<Pending>,
@@ -149,6 +150,17 @@ impl Emulator {
         self.pending.len() + self.delayed.len()
     }
 
+    /// The faults that a test has set.
+    pub fn rules(&mut self) -> &mut FaultRules {
+        &mut self.rules
+    }
+
+    /// The places of a volume's blocks, if it is one drive.
+    pub fn geometry(&self, volume: u32) -> Option<&Geometry> {
+        let engine = self.engine().filter(|engine| engine.devices() == self.volumes.len())?;
+        Some(&engine.device(volume as usize).drive().geometry)
+    }
+
     /// Whether the power was cut.
     pub fn is_dark(&self) -> bool {
         self.dark
@@ -169,11 +181,12 @@ impl Emulator {
         self.handle_timeout(now);
         let now = self.now;
         let asked = Kind::from_operation(&operation);
-        let Verdict { error, delay, corrupt } = self.strike(volume, &operation);
+        let FaultVerdict { error, delay, corrupt } = self.strike(volume, &operation);
         let begun = match (error, corrupt) {
             (Some(error), _) => Err(error),
             (None, Some(blocks)) => {
-                self.corrupt(volume, &mut operation, &blocks).and_then(|()| self.begin(volume, operation))
+                let place = &mut self.volumes[volume as usize];
+                strikes::corrupt(place, &mut operation, &blocks).and_then(|()| self.begin(volume, operation))
             }
             (None, None) => self.begin(volume, operation),
         };
@@ -189,6 +202,15 @@ impl Emulator {
                 self.answered.push_back(Answered { ticket, at: now, result: Err(error) });
             }
         }
+    }
+
+    /// What the rules do to an operation.
+    fn strike(&mut self, volume: u32, operation: &Operation) -> FaultVerdict {
+        let block = u64::from(self.volumes[volume as usize].info().sector_bytes);
+        let mut rules = std::mem::take(&mut self.rules);
+        let verdict = rules.strike(volume, operation, block, self.geometry(volume));
+        self.rules = rules;
+        verdict
     }
 
     fn record(&mut self, volume: u32, asked: Option<(Kind, u64)>, took: Nanos, is_done: bool) {

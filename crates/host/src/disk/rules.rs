@@ -55,7 +55,7 @@ pub struct FaultRule {
 
 /// The effect of all rules on one operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct FaultVerdict {
     pub(super) error: Option<BlockError>,
     pub(super) delay: Nanos,
     /// The blocks of the operation that are corrupted.
@@ -106,8 +106,8 @@ impl FaultRules {
         operation: &Operation,
         block: u64,
         geometry: Option<&Geometry>,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
+    ) -> FaultVerdict {
+        let mut verdict = FaultVerdict::default();
         if self.rules.is_empty() {
             return verdict;
         }
@@ -256,7 +256,7 @@ mod tests {
         rules.add(FaultRule { effect: FaultEffect::Delay(Nanos(5)), ..RULE });
         rules.add(FaultRule { effect: FaultEffect::Corrupt, blocks: Some(1..9), ..RULE });
         let verdict = rules.strike(0, &read(0, 1024), 512, None);
-        assert_eq!(verdict, Verdict { error: None, delay: Nanos(5), corrupt: Some(1..2) });
+        assert_eq!(verdict, FaultVerdict { error: None, delay: Nanos(5), corrupt: Some(1..2) });
         let gone = rules.add(FaultRule { effect: FaultEffect::Gone, ..RULE });
         let allocation = Operation::Allocation { offset: 0, bytes: 512 };
         assert_eq!(rules.strike(0, &allocation, 512, None).error, Some(BlockError::Dead));

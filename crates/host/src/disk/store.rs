@@ -37,8 +37,8 @@ impl Store {
     /// disk. A file of exactly this size without a mark, as an image of a real disk, gets one; the second result says whether it
     /// did.
     ///
-    /// *Errors:* the file cannot be opened or created, or another program uses it as a store ([`io::ErrorKind::ResourceBusy`]); it has another disk's data, or none
-    /// of any disk.
+    /// *Errors:* the file cannot be opened or created, or another program uses it as a store ([`io::ErrorKind::ResourceBusy`]); it has
+    /// another disk's data, or none of any disk.
     pub fn file(path: &Path, bytes: u64, owner: &str) -> io::Result<(Store, bool)> {
         let mut options = OpenOptions::new();
         // Only regular files are opened: opening a pipe could wait forever.

@@ -151,7 +151,7 @@ const OTHER_FILES: u64 = 16;
 /// Maximum number of open files that the process requests. Its child processes inherit it, and some try each number.
 const MOST_FILES: u64 = 1 << 16;
 
-/// Raises the limit of open files; returns how many of `most` connections it allows beside the files that are open now.
+/// Raises the limit of open files; returns how many of `most` connections it allows in addition to the files that are open now.
 ///
 /// *Errors:* it allows none.
 pub(super) fn room_for(most: usize) -> io::Result<usize> {

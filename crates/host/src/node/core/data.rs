@@ -46,7 +46,7 @@ impl<T> NodeCore<T> {
         }
     }
 
-    /// The bytes of a write, which leave the core if no command besides can need them.
+    /// The bytes of a write, which leave the core if no other command can need them.
     ///
     /// *Errors:* the system has no memory left for a copy.
     pub(crate) fn take_data(&mut self, command: &Command) -> Result<Vec<u8>, BlockError> {
