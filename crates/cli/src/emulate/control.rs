@@ -37,9 +37,12 @@ impl Control {
                 && UnixStream::connect(path)
                     .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
         };
-        let listener = UnixListener::bind(path).or_else(|error| match abandoned(&error) {
-            true => fs::remove_file(path).and_then(|()| UnixListener::bind(path)),
-            false => Err(error),
+        let listener = UnixListener::bind(path).or_else(|error| {
+            if !abandoned(&error) {
+                return Err(error);
+            }
+            fs::remove_file(path)?;
+            UnixListener::bind(path)
         });
         let listener = listener.map_err(fault)?;
         let is_over = Arc::new(AtomicBool::new(false));
