@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("personalities", &["model", "workload"]),
     ("sim", &["model", "policy", "streams", "workload"]),
     ("disksim", &["model", "workload", "personalities", "sim"]),
-    ("headstack", &["model", "workload", "personalities", "sim"]),
+    ("headstack", &["model", "policy", "workload", "personalities", "sim"]),
     ("sweep", &["model", "workload", "sim", "headstack"]),
     ("explorer-wasm", &["policy", "headstack"]),
     ("explorer", &[]),
