@@ -231,7 +231,7 @@ mod tests {
         }
         let mut state = Vec::new();
         run.snapshot(0.0, &mut state);
-        assert_eq!((state[5], state[20]), (8.0, 8.0), "eight commands, and each in the list");
+        assert_eq!((state[5], state[23]), (8.0, 8.0), "eight commands, and each in the list");
     }
 
     #[test]

@@ -43,13 +43,12 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
     let view = device.view();
     let activity = device.activity();
     let angle = device.drive().mechanics.spindle().angle_at(now);
-    let read_ahead = device.read_ahead(now);
-    let (ahead_from, ahead_to) =
-        read_ahead.map_or((NONE, NONE), |blocks| (blocks.start.0 as f64, blocks.end.0 as f64));
+    let ahead = device.read_ahead(now);
+    let [ahead_from, ahead_to] =
+        ahead.map_or([NONE; 2], |blocks| [blocks.start, blocks.end].map(|lbn| lbn.0 as f64));
     let segments: Vec<_> = device.segments().take(LISTED_MAX).collect();
     let mut commands = device.outstanding_commands();
     commands.sort_by_key(|command| (command.submitted, command.command.request.lbn));
-    commands.truncate(LISTED_MAX);
     let ([open, active], cells) = zone_numbers(device, cells);
     let [seek, latency, media] = arm_times(activity);
     let [log_sectors, log_free, cleaned_from, cleaned_to] = shingle_numbers(device);
@@ -77,14 +76,14 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
         latency,
         media,
         segments.len() as f64,
-        commands.len() as f64,
+        commands.len().min(LISTED_MAX) as f64,
         cells.len() as f64,
     ];
     into.extend(columns);
     for segment in segments {
         into.extend([segment.start.0 as f64, segment.end.0 as f64, f64::from(segment.state as u8)]);
     }
-    for listed in commands {
+    for listed in commands.iter().take(LISTED_MAX) {
         let command = listed.command;
         let [cylinder, angle] = location(Some(device), command.request.lbn.0);
         into.extend([

@@ -89,8 +89,12 @@ impl Outbox {
         }
     }
 
-    /// Keeps memory for the next replies; frees what was kept longest.
+    /// Keeps memory for the next replies; frees what was kept longest, and a piece that is too large to keep at once.
     fn keep(&mut self, room: Vec<u8>) {
+        if room.len() > KEPT + HEADER {
+            self.room -= room.len();
+            return;
+        }
         self.spare.push(room);
         let mut kept: usize = self.spare.iter().map(Vec::len).sum();
         while kept > KEPT + HEADER {
@@ -116,7 +120,10 @@ impl Outbox {
     /// *Errors:* the system has no memory for them.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<&mut [u8], NoMemory> {
         let is_small = bytes <= SMALL + HEADER;
-        let fits = self.pieces.back().is_some_and(|piece| bytes <= piece.room.len() - piece.filled);
+        // Not in what a large reply leaves of its piece, which would stay for as long as the small one waits.
+        let has_room =
+            |piece: &ReplyPiece| piece.room.len() <= PIECE && bytes <= piece.room.len() - piece.filled;
+        let fits = self.pieces.back().is_some_and(has_room);
         if !(is_small && fits) {
             let is_behind_large = self.pieces.back().is_some_and(|piece| piece.room.len() != PIECE);
             let wanted = match is_small {
@@ -131,10 +138,10 @@ impl Outbox {
         Ok(&mut piece.room[piece.filled..piece.filled + bytes])
     }
 
-    /// Free memory of at least this size, and of less than twice of it.
+    /// Free memory of at least this size, and of little more.
     fn allocate(&mut self, bytes: usize) -> Result<Vec<u8>, NoMemory> {
         let suits = |room: &Vec<u8>| {
-            room.len() == bytes || bytes > SMALL && room.len() / 2 < bytes && room.len() > bytes
+            room.len() == bytes || bytes > SMALL && (bytes..=bytes + GAP).contains(&room.len())
         };
         if let Some(at) = self.spare.iter().position(suits) {
             return Ok(self.spare.remove(at));

@@ -40,18 +40,15 @@ pub(crate) fn tune(
     if requests < REQUESTS_MIN {
         return Err(input_error(format!("requests: {requests} is below {REQUESTS_MIN}")));
     }
-    let metric: TuneMetric = goal.parse().map_err(|message| input_error(format!("goal: {message}")))?;
-    let parse = |text: &String| text.parse::<TuneBound>().map_err(|message| format!("bound: {message}"));
-    let bounds = bounds.iter().map(parse).collect::<Result<_, _>>().map_err(input_error)?;
     let place = |name: &String| knob_named(name).map_err(|message| format!("knob: {message}"));
     let knobs = knobs.iter().map(place).collect::<Result<Vec<_>, _>>().map_err(input_error)?;
-    let goal = TuneGoal { metric, bounds, job };
+    let goal = parse_goal(goal, &bounds, job)?;
     let workload = load.source.workload().map_err(PyErr::from)?;
     let others = goal.uncounted_jobs(&workload).map_err(|message| input_error(format!("load: {message}")))?;
     let candidates = candidates_of(&rig.rig, &knobs, others);
     let candidates = candidates.map_err(|message| input_error(format!("{}: {message}", rig.name)))?;
-    let devices = TuneDevices::new(&rig.rig, &disks, array);
-    let devices = devices.map_err(|message| input_error(format!("disk: {message}")))?;
+    let devices = TuneDevices::new(&rig.rig, &disks, array)
+        .map_err(|message| input_error(format!("disk: {message}")))?;
     let threads = own_threads(0)?;
     let (is_stopped, runs) = (AtomicBool::new(false), AtomicU64::new(0));
     let trials = TuneTrials {
@@ -83,6 +80,13 @@ pub(crate) fn tune(
         (_, Some(raised)) => Err(raised),
         (ended, None) => Ok(ended?),
     }
+}
+
+fn parse_goal(metric: &str, bounds: &[String], job: Option<String>) -> PyResult<TuneGoal> {
+    let metric: TuneMetric = metric.parse().map_err(|message| input_error(format!("goal: {message}")))?;
+    let parse = |text: &String| text.parse::<TuneBound>().map_err(|message| format!("bound: {message}"));
+    let bounds = bounds.iter().map(parse).collect::<Result<_, _>>().map_err(input_error)?;
+    Ok(TuneGoal { metric, bounds, job })
 }
 
 /// The inputs of the search's runs.

@@ -61,7 +61,7 @@ pub(crate) fn fill_with(
     path: &Path,
     run: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let file = NewFile::beside(path)?;
+    let file = NewFile::if_named(Some(path))?.expect("it is named");
     let mut text = Vec::new();
     let done = run(&mut text);
     if matches!(done, Ok(()) | Err(Failure::Check(_) | Failure::Stopped(_))) {

@@ -93,11 +93,7 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
         let share = if times.mean_ms() > 0.0 { 100.0 * mean / times.mean_ms() } else { 0.0 };
         lines.push((format!("  {}", name.replace('_', " ")), format!("{mean:8.3} ms {share:5.1} %")));
     }
-    lines.extend(results.flushes().map(|flushes| {
-        let times = &flushes.responses;
-        let [mean, p99, max] = [times.mean_ms(), times.p99().as_ms(), times.max().as_ms()].map(figure);
-        ("flushes".to_string(), format!("mean {mean} ms (p99 {p99}, max {max})"))
-    }));
+    lines.extend(flush_line(results).map(|value| ("flushes".to_string(), value)));
     let late = late_line(results);
     let causes = if late.is_some() { "retries and slow periods" } else { "retries" };
     lines.extend(tail_line(&totals, causes).map(|value| ("tail".to_string(), value)));
@@ -118,6 +114,13 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     let remarks = results.workload.remarks.iter().cloned().chain(notes);
     lines.extend(remarks.map(|remark| ("note".to_string(), remark)));
     lines
+}
+
+/// A line on the flushes; none without one.
+fn flush_line(results: &Results) -> Option<String> {
+    let times = results.flushes()?.responses;
+    let [mean, p99, max] = [times.mean_ms(), times.p99().as_ms(), times.max().as_ms()].map(figure);
+    Some(format!("mean {mean} ms (p99 {p99}, max {max})"))
 }
 
 /// A line on the accesses that slow periods delayed, over all devices; none if no access was delayed.

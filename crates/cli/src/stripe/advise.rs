@@ -28,7 +28,7 @@ pub(crate) struct Advise {
     /// Requests begin at multiples of this size, anywhere in the array; a request that crosses a unit's end takes two disks.
     /// With `unit`, each begins with a unit, as the published rules assume.
     #[arg(long, value_name = "SIZE|unit", default_value = "4K", value_parser = alignment)]
-    align: Alignment,
+    align: RequestAlignment,
     /// The longest transfer that the host requests with one command, if that is less than a unit. The next command
     /// follows when the last one is complete; without read-ahead it costs an additional revolution.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
@@ -53,17 +53,17 @@ fn concurrency(text: &str) -> Result<f64, String> {
 
 /// Where requests begin.
 #[derive(Clone, Copy)]
-enum Alignment {
+enum RequestAlignment {
     /// At multiples of this number of bytes.
     Bytes(u64),
     /// At the start of a stripe unit.
     Unit,
 }
 
-fn alignment(text: &str) -> Result<Alignment, String> {
+fn alignment(text: &str) -> Result<RequestAlignment, String> {
     match text {
-        "unit" => Ok(Alignment::Unit),
-        _ => parse_bytes(text).map(Alignment::Bytes),
+        "unit" => Ok(RequestAlignment::Unit),
+        _ => parse_bytes(text).map(RequestAlignment::Bytes),
     }
 }
 
@@ -118,8 +118,8 @@ impl Advise {
         let sector_bytes = f64::from(spec.sector_bytes);
         let request_sectors = self.size as f64 / sector_bytes;
         let align_bytes = match self.align {
-            Alignment::Bytes(bytes) => Some(bytes),
-            Alignment::Unit => None,
+            RequestAlignment::Bytes(bytes) => Some(bytes),
+            RequestAlignment::Unit => None,
         };
         let alignment = align_bytes.map(|bytes| sectors(bytes, &spec)).transpose().map_err(Failure::Input)?;
         let alignment = alignment.map(|sectors| sectors as f64);

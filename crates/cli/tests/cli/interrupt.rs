@@ -187,7 +187,7 @@ fn interrupted_run_prints_its_partial_results() {
     running.handles_signals();
     let (code, out, _) = running.stopped_by("INT");
     assert_eq!(code, 130);
-    assert!(out.starts_with("  partial              stopped by SIGINT after "), "{out}");
+    assert!(out.starts_with("  partial              stopped by SIGINT at "), "{out}");
     let running = Running::start(folder.path(), &[&args[..], &["--json"]].concat());
     running.handles_signals();
     let (code, out, err) = running.stopped_by("TERM");

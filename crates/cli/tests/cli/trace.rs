@@ -161,7 +161,9 @@ fn wrong_trace_usage_is_rejected_in_one_line() {
     let said = |args: &[&str]| refused(&[&["trace"], args].concat(), 2);
     assert_eq!(
         said(&["convert", &trace, &out]),
-        format!("headstack: {out}: several formats end so: choose with --to msr|alibaba|tencent|headstack")
+        format!(
+            "headstack: {out}: several formats end so: choose with --to msr|alibaba|tencent|headstack|table"
+        )
     );
     assert!(said(&["convert", &trace, &out, "--to", "tape"]).contains("invalid value 'tape'"));
     assert!(said(&["stat", "/nowhere/at.all"]).contains("/nowhere/at.all: No such file"));

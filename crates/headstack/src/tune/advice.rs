@@ -3,6 +3,7 @@
 use super::commands::{RebuildCommand, TuneDevices};
 use super::goal::{TuneBound, TuneGoal, TuneMetric};
 use super::knobs::{KNOBS, Knob, KnobOwner, NOT_TUNED};
+use super::losses::{self, TuneJobChange};
 use super::search::{AdvisedSetting, Gain, TuneOutcome};
 use headstack_model::spec::{Evidence, nearest};
 use headstack_sim::rig::Rig;
@@ -63,6 +64,17 @@ impl fmt::Display for TuneBound {
 }
 
 impl TuneOutcome {
+    /// Each job's reads, writes and flushes, if there are several.
+    pub fn jobs(&self) -> impl Iterator<Item = TuneJobChange<'_>> {
+        losses::job_changes(self)
+    }
+
+    /// What the advice costs, each in a sentence without its end: figures of the load that become more than twice as bad, then jobs. None if
+    /// nothing is advised.
+    pub fn losses(&self) -> Vec<String> {
+        losses::losses(self)
+    }
+
     /// The advised settings in the order in which they must be set: a scheduler's parameters exist once it is chosen.
     pub(super) fn in_order(&self) -> Vec<&AdvisedSetting> {
         let mut all: Vec<&AdvisedSetting> = self.advised.iter().collect();

@@ -3,10 +3,8 @@
 //! A pass changes one setting at a time, so it misses changes that help only together: another scheduler may be better only with another
 //! queue depth. The search therefore also tries each other scheduler together with each change of another setting.
 
-use super::knobs::{KNOBS, SCHEDULER};
-use super::search::{
-    LEAST_GAIN, SCREENING_SEEDS, SettingChoice, SettingSearch, TuneTrial, by_gain, with, without,
-};
+use super::knobs::{KNOBS, LEAST_GAIN, SCHEDULER};
+use super::search::{SCREENING_SEEDS, SettingChoice, SettingSearch, TuneTrial, by_gain, with, without};
 use std::collections::BTreeSet;
 
 /// Passes of a climb over all values. Each further one costs about seven whole runs.

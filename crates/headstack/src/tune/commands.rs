@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_loses_data_is_no_command_that_sets_something() {
+    fn command_that_loses_data_is_apart_from_those_that_set() {
         let mut rig = load_rig("workstation", &NoFiles).expect("it ships");
         rig.set("host.partition_start", "63").expect("each disk has that sector");
         let devices = TuneDevices::new(&rig, &["sdq".to_string()], "md7").expect("it has one drive");

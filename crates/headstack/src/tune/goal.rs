@@ -86,12 +86,12 @@ pub struct TuneJob {
 }
 
 /// Response times of reads and writes together, and of flushes.
-struct Waits {
+struct CommitTimes {
     transfers: TimeHistogram,
     flushes: TimeHistogram,
 }
 
-impl Waits {
+impl CommitTimes {
     fn mean_ms(&self) -> f64 {
         let sum = |times: &TimeHistogram| times.count() as f64 * times.mean_ms();
         ratio(sum(&self.transfers) + sum(&self.flushes), self.transfers.count() as f64)
@@ -106,7 +106,7 @@ impl TuneFigures {
     /// The figures of all jobs of a run.
     pub fn from_results(results: &Results) -> TuneFigures {
         let flushes = results.flushes().map_or_else(TimeHistogram::new, |flushes| flushes.responses);
-        let waits = Waits { transfers: results.response(), flushes };
+        let waits = CommitTimes { transfers: results.response(), flushes };
         let values = [results.iops(), results.bandwidth_mb_s(), waits.mean_ms(), waits.p99_ms(), 0.0];
         TuneFigures { values, jobs: jobs(results) }
     }
@@ -114,7 +114,7 @@ impl TuneFigures {
     /// The figures of one job of a run, its clones together; none if none of its reads and writes counted.
     pub fn of_job(results: &Results, job: &str) -> Option<TuneFigures> {
         let statistics = results.jobs().find(|found| found.name == job)?.statistics?;
-        let mut waits = Waits { transfers: TimeHistogram::new(), flushes: TimeHistogram::new() };
+        let mut waits = CommitTimes { transfers: TimeHistogram::new(), flushes: TimeHistogram::new() };
         let mut bytes = 0;
         for direction in [&statistics.reads, &statistics.writes].into_iter().flatten() {
             waits.transfers.merge(&direction.responses);

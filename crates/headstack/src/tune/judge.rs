@@ -1,9 +1,9 @@
 //! The last step of the search: tests the chosen settings on seeds that were not used to choose them.
 
 use super::goal::{TuneFigures, log_gain};
-use super::knobs::KNOBS;
+use super::knobs::{KNOBS, LEAST_GAIN};
 use super::search::{
-    AdvisedSetting, CONFIDENCE, FINAL_SEEDS, Gain, LEAST_GAIN, SCREENING_SEEDS, SettingChoice, SettingSearch,
+    AdvisedSetting, CONFIDENCE, FINAL_SEEDS, Gain, SCREENING_SEEDS, SettingChoice, SettingSearch,
     TuneOutcome, TuneTrial, by_gain, with, without,
 };
 

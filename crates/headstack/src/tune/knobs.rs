@@ -1,6 +1,5 @@
 //! The settings that are tuned, in one list: the name that Linux has for each, the key of a rig, and the values that are tried.
 
-use super::search::LEAST_GAIN;
 use super::stripe;
 use crate::error::Error;
 use headstack_sim::rig::Rig;
@@ -250,6 +249,9 @@ pub enum UncountedJobs {
     /// A limit says how much must be left of their throughput.
     Bounded,
 }
+
+/// Least gain for which a setting is advised, however certain a smaller gain is: half a percent, as a logarithm.
+pub(super) const LEAST_GAIN: f64 = 0.005;
 
 /// Least gain, as a logarithm, for which data are moved or copied: a tenth.
 const LEAST_GAIN_OF_A_REBUILD: f64 = 0.095;

@@ -5,7 +5,7 @@ use super::search::TuneOutcome;
 use crate::numbers::significant;
 use serde_json::{Value, json};
 
-/// A job that has less than this share of its rate, or a response longer by its inverse, is a loss to be told first.
+/// A job that has less than this share of its rate, or a response longer by its inverse, is a loss that comes first.
 const MUCH_WORSE: f64 = 0.5;
 
 /// A job's reads, writes or flushes as the system is set now, and with all that is advised.
@@ -55,26 +55,23 @@ impl TuneJobChange<'_> {
     }
 }
 
-impl TuneOutcome {
-    /// Each job's reads, writes and flushes, if there are several.
-    pub fn jobs(&self) -> impl Iterator<Item = TuneJobChange<'_>> {
-        let all = if self.before.jobs.len() > 1 { &self.before.jobs[..] } else { &[] };
-        all.iter().map(|now| {
-            let advised = self.after.jobs.iter().find(|job| job.name == now.name);
-            TuneJobChange { now, advised: advised.cloned().unwrap_or_else(|| now.starved()) }
-        })
-    }
+/// Each job's reads, writes and flushes, if there are several.
+pub(super) fn job_changes(outcome: &TuneOutcome) -> impl Iterator<Item = TuneJobChange<'_>> {
+    let all = if outcome.before.jobs.len() > 1 { &outcome.before.jobs[..] } else { &[] };
+    all.iter().map(|now| {
+        let advised = outcome.after.jobs.iter().find(|job| job.name == now.name);
+        TuneJobChange { now, advised: advised.cloned().unwrap_or_else(|| now.starved()) }
+    })
+}
 
-    /// What the advice costs, each in a sentence without its end: figures of the load that become more than twice as bad, then jobs. None if
-    /// nothing is advised.
-    pub fn losses(&self) -> Vec<String> {
-        if self.advised.is_empty() {
-            return Vec::new();
-        }
-        let figures =
-            self.by_metric.iter().filter_map(|(metric, _)| worse(*metric, &self.before, &self.after));
-        figures.chain(self.jobs().filter_map(|change| change.loss())).collect()
+/// What the advice costs, each in a sentence without its end.
+pub(super) fn losses(outcome: &TuneOutcome) -> Vec<String> {
+    if outcome.advised.is_empty() {
+        return Vec::new();
     }
+    let worse = |metric| worse(metric, &outcome.before, &outcome.after);
+    let figures = outcome.by_metric.iter().filter_map(|(metric, _)| worse(*metric));
+    figures.chain(job_changes(outcome).filter_map(|change| change.loss())).collect()
 }
 
 fn worse(metric: TuneMetric, now: &TuneFigures, advised: &TuneFigures) -> Option<String> {
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn job_that_starves_is_told_in_words() {
+    fn job_that_starves_is_named_in_words() {
         let now =
             vec![job("log flush", 10.0, 50.0), job("batch read", 100.0, 500.0), job("scan read", 5.0, 100.0)];
         let advised = vec![job("log flush", 30.0, 20.0), job("batch read", 7.0, 5000.0)];
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn figure_that_becomes_ten_times_worse_is_told_and_a_cached_write_is_not() {
+    fn figure_that_becomes_ten_times_worse_is_named_and_a_cached_write_is_not() {
         let now = vec![job("log write", 10.0, 0.1), job("log flush", 10.0, 50.0)];
         let advised = vec![job("log write", 30.0, 9.0), job("log flush", 30.0, 20.0)];
         let found = outcome(now, advised, [134.0, 1344.0]).losses();

@@ -90,8 +90,8 @@ const STARTS: Nanos = Nanos(100_000_000);
 /// As many times the requests of a run end it, however short its time is.
 const MOST_TIMES: u64 = 8;
 
-/// Runs until the workload ends, `requests` requests have completed since the warm-up in at least `least`, or `stops`, which is called every few completions,
-/// returns true; returns the results.
+/// Runs until the workload ends, `requests` requests have completed since the warm-up in at least `least`, or `stops`, which is called every few
+/// completions, returns true; returns the results.
 ///
 /// *Errors:* those of [`Simulation`].
 pub fn measure(

@@ -5,7 +5,7 @@
 //! identification and hyperparameter optimization" (2016), successive halving.
 
 use super::goal::{TuneFigures, TuneGoal, TuneMetric, log_gain};
-use super::knobs::{KNOBS, SCHEDULER};
+use super::knobs::{KNOBS, LEAST_GAIN, SCHEDULER};
 use crate::numbers::confidence_interval;
 use std::collections::BTreeMap;
 
@@ -94,8 +94,6 @@ impl Gain {
     }
 }
 
-/// Least gain for which a setting is advised, however certain a smaller gain is: half a percent, as a logarithm.
-pub(super) const LEAST_GAIN: f64 = 0.005;
 /// Seeds of the short runs, and of the finalists.
 pub(super) const SCREENING_SEEDS: u64 = 2;
 pub(super) const FINAL_SEEDS: u64 = 7;

@@ -378,7 +378,7 @@ impl Bfq {
         }
     }
 
-    /// Whether the disk idles for a queue: for none of the idle class, which would take time from the others; but for each process beside which
+    /// Whether the disk idles for a queue: for none of the idle class, which would take time from the others; but for each process while
     /// another class has requests, which would fill the disk's queue while the process makes its next one (`multiple_classes_busy`).
     fn idles(&self, place: usize) -> bool {
         let queue = &self.queues[place];

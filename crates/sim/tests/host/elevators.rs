@@ -293,7 +293,7 @@ fn idle_class_has_the_whole_disk_where_no_other_request_waits() {
 
 /// Processes of the idle class that come first fill the disk's queue; bfq then idles for a process that jumps, too, because two classes have requests.
 #[test]
-fn reader_beside_the_idle_class_is_served_by_bfq_whoever_came_first() {
+fn bfq_serves_a_reader_among_the_idle_class_in_either_order_of_arrival() {
     let reader = Process::scattered(0, 0.0);
     let idle: Vec<Process> =
         (1..=12).map(|part| Process { idle: true, ..Process::scattered(part * 1_000_000, 0.0) }).collect();

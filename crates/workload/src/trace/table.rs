@@ -24,8 +24,9 @@ pub(super) const FORMAT_CSV: Format = Format {
     note: NOTE,
     carries: CARRIES,
     sniff: |head| {
-        text::first_line(head)
-            .is_some_and(|line| separator(line) != b'\t' && TableColumns::parse(line).is_ok())
+        text::first_line(head).is_some_and(|line| {
+            separator(line) != b'\t' && !is_of_msr(line) && TableColumns::parse(line).is_ok()
+        })
     },
     read: |input| Box::new(TableReader::new(Lines::new(input))),
     write: || Box::new(NamedColumnWriter(',')),
@@ -46,6 +47,12 @@ pub(super) const FORMAT_TSV: Format = Format {
     read: |input| Box::new(TableReader::new(Lines::new(input))),
     write: || Box::new(NamedColumnWriter('\t')),
 };
+
+/// Whether it is the heading of MSR's traces, whose times are in units that no name of a column says.
+fn is_of_msr(line: &[u8]) -> bool {
+    let heading = b"timestamp,hostname";
+    line.get(..heading.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(heading))
+}
 
 const NOTE: &str = "the first line names the columns, in any order; `--columns` gives names for others";
 
