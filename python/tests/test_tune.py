@@ -45,7 +45,8 @@ def test_advice_is_that_of_the_command(needs_command: str, shallow: hs.Rig, tmp_
     assert (list(found.commands), found.runs, found.evidence) == (said["commands"], said["runs"], said["evidence"])
     [advice] = found.advised
     assert (advice.setting, advice.now) == ("queue_depth", "1")
-    assert advice.change.least_percent > 10 and str(advice.change).startswith("+")
+    assert advice.change.least_percent is not None and advice.change.least_percent > 10
+    assert str(advice.change).startswith("+")
     assert f'ATTR{{device/queue_depth}}="{advice.advised}"' in found.udev_rule
     assert found.apply(shallow).to_dict()["host"]["queue"]["depth"] == int(advice.advised)
     assert calls == sorted(calls) and calls[-1] <= found.runs
@@ -75,6 +76,8 @@ iodepth=32
     assert (found.job, advice.setting, advice.advised) == ("reader", "ionice", "idle")
     assert found.apply(rig).to_dict() == rig.to_dict()
     assert found.figures["others"].is_worse
+    assert any(loss.startswith("backup read falls from ") for loss in found.losses), found.losses
+    assert [(job.job, job.is_loss) for job in found.jobs] == [("reader read", False), ("backup read", True)]
     limited = hs.tune(rig, hs.Fio.from_text(jobs), goal="mean", bound="others>5", knob="io.max", job="reader", requests=600)
     assert [(advice.setting, advice.advised) for advice in limited.advised] == [("io.max", "8388608")]
     with pytest.raises(hs.InputError, match="load: no job is called `raeder`; did you mean `reader`"):

@@ -3,7 +3,7 @@
 use crate::rows::location;
 use headstack::model::zones::{ZoneState, Zones};
 use headstack::model::{Instant, Nanos, Op};
-use headstack::sim::{Activity, ArmTime, Device, Engine};
+use headstack::sim::{Activity, ArmTime, Device, Engine, OutstandingCommand};
 
 /// Maximum number of cache segments, and of queued commands, in a snapshot: as many as a page can show.
 const LISTED_MAX: usize = 1024;
@@ -36,6 +36,14 @@ fn arm_times(activity: &Activity) -> [f64; 3] {
     [sum(|time| time.seek), sum(|time| time.rotational_latency), media]
 }
 
+/// The outstanding commands, the oldest first, as many as a page can show.
+fn oldest_commands(device: &Device) -> Vec<OutstandingCommand> {
+    let mut commands = device.outstanding_commands();
+    commands.sort_by_key(|command| (command.submitted, command.command.request.lbn));
+    commands.truncate(LISTED_MAX);
+    commands
+}
+
 /// Adds a device's state: [`COLUMNS`] numbers, then 3 for each segment, then 8 for each of its commands. With cells, the number of its zones
 /// in each state follows, then the cells.
 fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
@@ -47,8 +55,7 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
     let [ahead_from, ahead_to] =
         ahead.map_or([NONE; 2], |blocks| [blocks.start, blocks.end].map(|lbn| lbn.0 as f64));
     let segments: Vec<_> = device.segments().take(LISTED_MAX).collect();
-    let mut commands = device.outstanding_commands();
-    commands.sort_by_key(|command| (command.submitted, command.command.request.lbn));
+    let commands = oldest_commands(device);
     let ([open, active], cells) = zone_numbers(device, cells);
     let [seek, latency, media] = arm_times(activity);
     let [log_sectors, log_free, cleaned_from, cleaned_to] = shingle_numbers(device);
@@ -76,14 +83,14 @@ fn add(device: &Device, now_ns: f64, cells: ZoneCells, into: &mut Vec<f64>) {
         latency,
         media,
         segments.len() as f64,
-        commands.len().min(LISTED_MAX) as f64,
+        commands.len() as f64,
         cells.len() as f64,
     ];
     into.extend(columns);
     for segment in segments {
         into.extend([segment.start.0 as f64, segment.end.0 as f64, f64::from(segment.state as u8)]);
     }
-    for listed in commands.iter().take(LISTED_MAX) {
+    for listed in commands {
         let command = listed.command;
         let [cylinder, angle] = location(Some(device), command.request.lbn.0);
         into.extend([

@@ -106,14 +106,17 @@ pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
             volume.rebuilt.map(|share| format!("{:.3} % of the spares of {}", 100.0 * share, volume.name));
         lines.extend(rebuilt.map(|value| ("rebuilt".to_string(), value)));
     }
-    let whole =
-        results.rebuild_hours().map(|hours| format!("{} h for all of it, at this rate", figure(hours)));
-    lines.extend(whole.map(|value| ("rebuild".to_string(), value)));
+    lines.extend(rebuild_line(results).map(|value| ("rebuild".to_string(), value)));
     lines.extend(rearrange::lines(results).into_iter().chain(results.reported_lines()));
     let notes = results.notes().into_iter().map(|note| note.text);
     let remarks = results.workload.remarks.iter().cloned().chain(notes);
     lines.extend(remarks.map(|remark| ("note".to_string(), remark)));
     lines
+}
+
+/// A line on the time of a rebuild; none where none is needed.
+fn rebuild_line(results: &Results) -> Option<String> {
+    Some(format!("{} h for all of it, at this rate", figure(results.rebuild_hours()?)))
 }
 
 /// A line on the flushes; none without one.
