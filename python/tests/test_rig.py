@@ -105,4 +105,4 @@ def test_everything_shipped_is_listed() -> None:
     assert "exos-x16" in hs.drives()
     assert "raid5" in hs.rigs()
     assert "sptf" in hs.orders()
-    assert len(hs.trace_formats()) == 14
+    assert {"disksim", "msr", "biosnoop", "table", "tsv"} <= {name for name, _ in hs.trace_formats()}
