@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// The command with numbers that may be negative wherever an option takes a value.
 pub(crate) fn with_negative_numbers(command: Command) -> Command {
     let takes_value = |arg: &clap::Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    let command = command.mut_args(|arg| match takes_value(&arg) && !arg.is_positional() {
-        true => arg.allow_negative_numbers(true),
-        false => arg,
+    let command = command.mut_args(|arg| {
+        let takes_number = takes_value(&arg) && !arg.is_positional();
+        if takes_number { arg.allow_negative_numbers(true) } else { arg }
     });
     command.mut_subcommands(with_negative_numbers)
 }

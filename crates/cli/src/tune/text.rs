@@ -88,9 +88,10 @@ fn commands(tuned: &Tuned<'_>) -> String {
         let _ = writeln!(text, "{what}");
     }
     for RebuildCommand { command, destroys } in outcome.rebuild_commands(&tuned.rig, &tuned.devices) {
-        let what = match destroys {
-            true => "This writes a new partition table and so LOSES ALL DATA behind it; copy them first",
-            false => "This moves all data of the array, which takes hours to days",
+        let what = if destroys {
+            "This writes a new partition table and so LOSES ALL DATA behind it; copy them first"
+        } else {
+            "This moves all data of the array, which takes hours to days"
         };
         let _ = writeln!(text, "{what}:\n  {command}");
     }
@@ -179,8 +180,9 @@ pub(super) fn percent(metric: TuneMetric, gain: &Gain) -> String {
     // Adding zero makes a negative zero positive.
     let [mean, least, most] =
         gain.change_percent(metric).map(|percent| (10.0 * percent).round() / 10.0 + 0.0);
-    match gain.is_without_chance() {
-        true => format!("{mean:+.1} % (the same with each seed)"),
-        false => format!("{mean:+.1} % ({least:.1} to {most:.1})"),
+    if gain.is_without_chance() {
+        format!("{mean:+.1} % (the same with each seed)")
+    } else {
+        format!("{mean:+.1} % ({least:.1} to {most:.1})")
     }
 }
