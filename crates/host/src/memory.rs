@@ -67,9 +67,9 @@ fn groups(own: &Path, root: &Path) -> Option<u64> {
 /// Makes large allocations leave the process as soon as they are freed. Without it the heap keeps freed memory of earlier requests, and
 /// takes more for later ones of another size. Call it once, before clients arrive.
 pub fn return_large_allocations() {
-    /// Bytes from which on an allocation is a mapping of its own.
+    /// Bytes from which on an allocation is a mapping of its own. Smaller ones, which most requests are, would pay for new pages each time.
     #[cfg(target_env = "gnu")]
-    const LARGE: i32 = 256 << 10;
+    const LARGE: i32 = (1 << 20) + 1;
     #[cfg(target_env = "gnu")]
     // SAFETY: it sets a number of the allocator, and is not called while another thread sets it.
     unsafe {

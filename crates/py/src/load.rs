@@ -27,25 +27,18 @@ pub(crate) enum LoadSource {
     Python(Arc<PythonSources>),
 }
 
+/// Why a load cannot be built outside of the calls that run Python.
+const IN_PYTHON: &str = "is written in Python; only Rig.run and Simulation run it";
+
 impl LoadSource {
     /// A workload of these requests.
     ///
     /// *Errors:* a file cannot be read or is invalid; the load is written in Python.
     pub(crate) fn workload(&self) -> Result<Workload<'static>, CallError> {
-        Ok(match self {
-            LoadSource::Job { text, origin } => Workload::fio_job(text, origin, &MachineFiles)?,
-            LoadSource::Generators { text, origin } => Workload::load_file(text, origin)?,
-            LoadSource::File { kind, path, options } => {
-                Workload::open_as(*kind, path, options, &MachineFiles)?
-            }
-            LoadSource::Columns { columns, name, options } => {
-                Workload::records(Arc::clone(columns).records(), name, options)
-            }
-            LoadSource::Python(sources) => {
-                let message = "is written in Python; only Rig.run and Simulation run it";
-                return Err(CallError::Input(format!("load: {} {message}", sources.name)));
-            }
-        })
+        if let LoadSource::Python(sources) = self {
+            return Err(CallError::Input(format!("load: {} {IN_PYTHON}", sources.name)));
+        }
+        Ok(self.workload_with(&MachineFiles)?)
     }
 
     /// A workload of these requests whose files `files` opens.
@@ -60,8 +53,7 @@ impl LoadSource {
                 Ok(Workload::records(Arc::clone(columns).records(), name, options))
             }
             LoadSource::Python(sources) => {
-                let message = "is written in Python; only Rig.run and Simulation run it".to_string();
-                Err(Error::Read { file: sources.name.clone(), message })
+                Err(Error::Read { file: sources.name.clone(), message: IN_PYTHON.to_string() })
             }
         }
     }

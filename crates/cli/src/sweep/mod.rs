@@ -8,6 +8,7 @@ use crate::files::{self, SystemFiles};
 use crate::interrupt::Interrupt;
 use crate::sim::JsonOutput;
 use crate::units::grouped;
+use crate::versioned;
 use headstack_sweep::{MODEL_VERSION, SweepFile, SweepPart, SweepPlan, SweepRun, SweepSummary};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::json;
@@ -123,8 +124,7 @@ impl SweepCommand {
 
     fn to_json(&self, plan: &SweepPlan, folder: &Path, summary: &SweepSummary) -> String {
         let failed = summary.failed.iter().map(|(cell, error)| json!({"cell": cell, "error": error}));
-        let document = json!({
-            "version": env!("CARGO_PKG_VERSION"),
+        versioned::text(&json!({
             "model_version": plan.model_version(),
             "folder": folder,
             "part": self.part.map(|part| json!({"number": part.number, "of": part.of})),
@@ -135,8 +135,7 @@ impl SweepCommand {
             "left": summary.cells - summary.ran - summary.reused - summary.unneeded,
             "failed": failed.collect::<Vec<_>>(),
             "damaged": summary.damaged,
-        });
-        serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON") + "\n"
+        }))
     }
 }
 

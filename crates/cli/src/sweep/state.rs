@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::sim::JsonOutput;
 use crate::units::grouped;
+use crate::versioned;
 use headstack_sweep::{PartStatus, SweepStatus, merged_table, write_table};
 use serde_json::json;
 use std::io::Write;
@@ -15,7 +16,7 @@ pub(crate) struct SweepState {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Write the state as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
 }
 
@@ -37,8 +38,7 @@ impl SweepState {
 
     fn to_json(&self, status: &SweepStatus) -> String {
         let part = |part: &PartStatus| json!({"number": part.number, "of": part.of, "files": part.files, "rows": part.rows});
-        let document = json!({
-            "version": env!("CARGO_PKG_VERSION"),
+        versioned::text(&json!({
             "folder": self.folder,
             "title": status.title,
             "cells": status.cells,
@@ -49,8 +49,7 @@ impl SweepState {
             "rows_of_other_definitions": status.of_other_plans,
             "parts": status.parts.iter().map(part).collect::<Vec<_>>(),
             "damaged": status.damaged,
-        });
-        serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON") + "\n"
+        }))
     }
 }
 

@@ -11,8 +11,12 @@ use std::io::Write;
 
 /// Prints an object with the key `version` before its own.
 pub(crate) fn print(object: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
-    writeln!(out, "{:#}", with_version(object))?;
-    Ok(())
+    Ok(out.write_all(text(object).as_bytes())?)
+}
+
+/// The same as a text that ends with a line's end.
+pub(crate) fn text(object: &impl Serialize) -> String {
+    format!("{:#}\n", with_version(object))
 }
 
 fn with_version(object: &impl Serialize) -> Value {

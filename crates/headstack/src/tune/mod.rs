@@ -108,7 +108,7 @@ pub fn measure(
     let begun = simulation.progress();
     let ends = begun.now + least;
     let last = begun.completed.saturating_add(requests);
-    let most = begun.completed.saturating_add(MOST_TIMES * requests);
+    let most = begun.completed.saturating_add(requests.saturating_mul(MOST_TIMES));
     let is_over = |progress: &RunProgress| {
         progress.completed >= most || (progress.completed >= last && progress.now >= ends)
     };
