@@ -36,14 +36,16 @@ pub(crate) struct StackSpec<'a> {
     pub(crate) node_queue: Option<Box<MakeNodeQueue<'a>>>,
     /// The control groups, and the group of each source.
     pub(crate) groups: Option<(&'a [CgroupSpec], &'a [Option<usize>])>,
+    /// The layers of a volume that the rig puts in an order of its own, from the top: names of [`MOVABLE`].
+    pub(crate) layers: &'a [String],
 }
 
 impl<'a> StackSpec<'a> {
     /// A host in front of devices.
     pub(crate) fn of_host(host: &'a HostSpec) -> StackSpec<'a> {
         let (controllers, arrays, drives) = (Vec::new(), Vec::new(), Vec::new());
-        let (rearranger, node, node_queue, groups) = (None, None, None, None);
-        StackSpec { host, controllers, arrays, drives, rearranger, node, node_queue, groups }
+        let (rearranger, node, node_queue, groups, layers) = (None, None, None, None, &[][..]);
+        StackSpec { host, controllers, arrays, drives, rearranger, node, node_queue, groups, layers }
     }
 }
 
@@ -144,6 +146,10 @@ const ALL: &[LayerEntry] = &[
     },
 ];
 
+/// The layers of a volume whose order a rig may change, in the order that they have otherwise, from the top.
+pub(crate) const MOVABLE: [&str; 5] =
+    ["host.page_cache", GROUPS, "node", "host.partition_start", "rearrange"];
+
 /// The name of the limits of control groups, which are known only with the load.
 pub(super) const GROUPS: &str = "host.cgroup";
 
@@ -154,8 +160,9 @@ pub(super) const DURABILITY: &str = "host.fua";
 ///
 /// *Errors:* a key of a section is invalid.
 pub(super) fn build(tree: &mut LayerTree, spec: &mut StackSpec<'_>) -> Result<(), Fault> {
-    let wanted = (0..ALL.len()).rev().filter(|place| (ALL[*place].is_wanted)(spec)).collect::<Vec<_>>();
-    wanted.into_iter().try_for_each(|place| add(tree, spec, place))?;
+    tree.stack = from_top(spec.layers);
+    let wanted = tree.stack.iter().rev().copied().filter(|entry| (ALL[*entry].is_wanted)(spec));
+    wanted.collect::<Vec<_>>().into_iter().try_for_each(|entry| add(tree, spec, entry))?;
     tree.rank();
     Ok(())
 }
@@ -164,14 +171,28 @@ pub(super) fn build(tree: &mut LayerTree, spec: &mut StackSpec<'_>) -> Result<()
 ///
 /// *Errors:* a key of its section is invalid.
 pub(super) fn add_named(tree: &mut LayerTree, spec: &mut StackSpec<'_>, name: &str) -> Result<(), Fault> {
-    let place = ALL.iter().position(|entry| entry.name == name).expect("the layer is listed");
-    add(tree, spec, place)?;
+    add(tree, spec, entry_of(name))?;
     tree.rank();
     Ok(())
 }
 
-fn add(tree: &mut LayerTree, spec: &mut StackSpec<'_>, place: usize) -> Result<(), Fault> {
-    let LayerEntry { wakes, build, .. } = &ALL[place];
+fn entry_of(name: &str) -> usize {
+    ALL.iter().position(|entry| entry.name == name).expect("the layer is listed")
+}
+
+/// All layers from the top, by their places in [`ALL`], with those that are named in this order: they share the places that they have
+/// otherwise.
+fn from_top(named: &[String]) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..ALL.len()).collect();
+    let entries: Vec<usize> = named.iter().map(|name| entry_of(name)).collect();
+    let places = all.clone().into_iter().filter(|entry| entries.contains(entry));
+    places.zip(&entries).for_each(|(place, entry)| all[place] = *entry);
+    all
+}
+
+fn add(tree: &mut LayerTree, spec: &mut StackSpec<'_>, entry: usize) -> Result<(), Fault> {
+    let LayerEntry { wakes, build, .. } = &ALL[entry];
+    let place = tree.stack.iter().position(|other| *other == entry).unwrap_or(entry);
     // Own layers are above all.
     let kind = LayerKind { place: place as u8 + 1, wakes: *wakes, role: LayerRole::Plain };
     match build {

@@ -35,6 +35,8 @@ pub(super) struct LayerTree {
     pub(super) volumes: Vec<Volume>,
     /// The node that makes writes durable at each node; `None` where the node itself gets every FLUSH and FUA.
     pub(super) durability: Vec<Option<NodeId>>,
+    /// The kinds of layers from the top of a volume, by their places in the list of all; empty before the rig's layers are built.
+    pub(super) stack: Vec<usize>,
     /// The devices that are arms of one disk and delay each other's seeks; none in most rigs.
     pub(super) arm_groups: ArmGroups,
 }
@@ -64,6 +66,7 @@ impl LayerTree {
             branch_events: Events::new(0),
             ranked: Vec::new(),
             durability: Vec::new(),
+            stack: Vec::new(),
             arm_groups: ArmGroups::default(),
         }
     }

@@ -9,6 +9,7 @@ mod attach;
 mod bus_spec;
 mod checks;
 mod document;
+mod layers;
 mod links;
 mod node_queue;
 mod node_queue_spec;
@@ -125,6 +126,10 @@ impl Rig {
         let mut rig = self.clone();
         rig.document.remove("rearrange");
         rig.resolved.rearrange = None;
+        rig.resolved.layers.retain(|name| name != "rearrange");
+        if let Some(order) = rig.document.get_mut("layers").and_then(Value::as_array_mut) {
+            order.retain(|name| name.as_str() != Some("rearrange"));
+        }
         rig
     }
 
@@ -242,6 +247,7 @@ impl Rig {
             rearranger,
             node: rig.node.as_ref(),
             node_queue,
+            layers: &rig.layers,
             ..StackSpec::of_host(&rig.host)
         }
     }

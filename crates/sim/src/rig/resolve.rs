@@ -3,7 +3,7 @@
 use super::DriveLookup;
 use super::checks::{Checked, NAMELESS, check_names, link};
 use super::spec::{DriveGroup, GroupKeys, RigSpec};
-use super::{array, attach, document, node_queue, partition, paths, rearrange};
+use super::{array, attach, document, layers, node_queue, partition, paths, rearrange};
 use headstack_model::spec::{Fault, KeyRules, did_you_mean};
 use headstack_model::{DriveSpec, SpecError};
 use headstack_policy::order;
@@ -49,6 +49,7 @@ pub(super) fn resolve(
     node_queue::check(&spec)?;
     rearrange::check(&spec)?;
     partition::check(&spec)?;
+    layers::check(&spec)?;
     Ok(spec)
 }
 

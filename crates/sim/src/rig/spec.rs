@@ -28,6 +28,10 @@ pub struct RigSpec {
     /// first device that appears goes to the first volume, and so on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, String>,
+    /// The order of the layers in front of each volume, from the top: all of `host.page_cache`, `host.cgroup`, `node`,
+    /// `host.partition_start` and `rearrange` that the rig has. Blocks are rearranged below a partition. Default: this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<String>,
     /// The drives, kind by kind.
     #[serde(default, deserialize_with = "one_by_one")]
     #[schemars(with = "Vec<GroupKeys>")]

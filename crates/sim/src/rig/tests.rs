@@ -198,7 +198,7 @@ fn every_invalid_rig_is_rejected_with_line_and_reason() {
         ("[drive]\ncount = 2".into(), "t.toml:1: drive: missing field `preset`; without one it must be a whole drive, and that has a `name`"),
         (
             nine("titel = \"x\"", ""),
-            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `drive`, `bus`, `controller`, `array`, `host`, `node`, `rearrange`, `node_queue`; did you mean `title`?",
+            "t.toml:1: titel: unknown field `titel`, expected one of `title`, `sources`, `devices`, `layers`, `drive`, `bus`, `controller`, `array`, `host`, `node`, `rearrange`, `node_queue`; did you mean `title`?",
         ),
         (
             "[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"\n[[drive]]\npreset = \"atlas-10k\"\nvolume = \"a\"".into(),
