@@ -21,6 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("explorer", &[]),
     ("tracks", &["model"]),
     ("probe", &["model", "sim", "tracks"]),
+    ("fit", &["model", "workload", "sim"]),
     ("nbd", &["model"]),
     ("ext4", &[]),
     ("host", &["model", "policy", "streams", "workload", "sim", "tracks", "probe", "nbd", "ext4"]),
@@ -54,6 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "explorer",
             "tracks",
             "probe",
+            "fit",
             "nbd",
             "ext4",
             "host",
@@ -66,7 +68,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose answers follow from their arguments alone.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "model",
     "policy",
     "streams",
@@ -77,6 +79,7 @@ const PURE: [&str; 10] = [
     "headstack",
     "tracks",
     "probe",
+    "fit",
 ];
 
 /// Lines of a file that are not its unit tests.

@@ -98,7 +98,8 @@ mod tests {
         let mut engine = rig.build(1).expect("it can be built");
         engine.run(&mut Again(0, false), &mut |_| ());
         let node = engine.layer::<StreamLayer>(0).expect("the rig has a node").streams();
-        let rearranger = engine.layer::<RearrangeLayer>(0).map(|layer| layer.activity().view.counters.requests);
+        let rearranger =
+            engine.layer::<RearrangeLayer>(0).map(|layer| layer.activity().view.counters.requests);
         (node.view().counters.requests, rearranger.unwrap_or_default())
     }
 

@@ -16,6 +16,7 @@ mod timeline;
 pub use agreement::{Agreement, ClassAgreement, Pair};
 pub use batches::{BATCHES, Batches, Confidence, Interval, PairedDifferences};
 pub use collector::{Collector, Sampled, Totals, VolumeStats};
+pub use demerit::exact_ms as demerit_ms;
 pub use histogram::TimeHistogram;
 pub use sample::Sample;
 pub use sorted::SortedTimes;
