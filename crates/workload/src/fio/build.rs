@@ -348,7 +348,7 @@ impl Draft<'_> {
         let (uses, limits, pattern) = match self.work {
             Work::Made { uses, limits, pattern } => (uses, limits, pattern),
             Work::Logged { log, volume } => {
-                let logged = Box::new(Logged::new(settings, log, volumes, volume));
+                let logged = Box::new(Logged::new(settings, log, volumes, volume, layout.only_disk()));
                 return Ok((Member { worker: Worker::Logged(logged), gate: self.gate }, self.info));
             }
         };

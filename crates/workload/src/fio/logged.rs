@@ -14,6 +14,7 @@ use super::request::FioRequest;
 use super::settings::Settings;
 use crate::VolumeInfo;
 use crate::load::{Load, Poll};
+use crate::only_disk::OnlyDisk;
 use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
 
 pub(super) struct Logged {
@@ -69,18 +70,22 @@ impl fmt::Debug for Logged {
 }
 
 impl Logged {
-    /// The replay of `log` on these volumes; all on `volume` if it is given.
+    /// The replay of `log` on these volumes; all on `volume` if it is given. A rig of one volume stands for `only_disk`.
     pub(super) fn new(
         settings: &Settings,
         log: Trace<'static>,
         volumes: &[VolumeInfo],
         volume: Option<u32>,
+        only_disk: OnlyDisk,
     ) -> Logged {
-        let all_to = volume.or((volumes.len() == 1).then_some(0));
         let names = volumes.iter().zip(0..).flat_map(|(volume, number)| {
             [(volume.name.clone(), number), (format!("/dev/{}", volume.name), number)]
         });
-        let devices = all_to.map_or_else(|| DeviceMap::Named(names.collect()), DeviceMap::AllTo);
+        let devices = match volume {
+            Some(volume) => DeviceMap::AllTo(volume),
+            None if volumes.len() == 1 => DeviceMap::OneDisk(only_disk),
+            None => DeviceMap::Named(names.collect()),
+        };
         let time_scale = settings.log.time_scale();
         let options = ReplayOptions { time_scale, devices, out_of_range: OutOfRange::Error };
         Logged {
