@@ -235,6 +235,7 @@ pub fn search<'a>(
     let (goal, known) = (goal.clone(), BTreeMap::new());
     let mut search = SettingSearch { goal, run, seed, runs: 0, parts: 0, scheduler_now, known };
     let best = search.best(candidates)?;
+    let best = search.best_with_single_steps(best, candidates)?;
     search.judge(best, candidates)
 }
 
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn best_values_of_independent_knobs_are_found_in_a_tenth_of_the_runs() {
+    fn best_values_of_independent_knobs_are_found_in_an_eighth_of_the_runs() {
         let effect = |choices: &[SettingChoice]| {
             let depth = [0.0, 0.05, 0.1, 0.2, 0.15, 0.1][value_of(choices, 1)];
             let requests = [0.0, 0.0, 0.03, 0.0, 0.0, 0.0][value_of(choices, 2)];
@@ -315,7 +316,7 @@ mod tests {
         assert!((outcome.whole.log - 0.23).abs() < 0.01, "{:?}", outcome.whole);
         assert!((outcome.advised[0].gain.log - 0.2).abs() < 0.01);
         assert_eq!(outcome.combinations, 576.0);
-        assert!(outcome.whole_runs < outcome.combinations / 10.0, "{}", outcome.whole_runs);
+        assert!(outcome.whole_runs < outcome.combinations / 8.0, "{}", outcome.whole_runs);
     }
 
     #[test]
