@@ -3,20 +3,18 @@
 //! On a rig of one volume any `/dev/…` is that volume. Two disks would become one without a word, and share an arm: so the first name counts, and
 //! that of another disk is refused.
 
-use std::sync::{Arc, OnceLock};
-
-/// The name of the disk that a rig's only volume stands for, once one is met. Clones share it.
+/// The name of the disk that a rig's only volume stands for, once one is met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnlyDisk {
-    first: Arc<OnceLock<String>>,
+    first: Option<String>,
 }
 
 impl OnlyDisk {
     /// Accepts a device file of the disk: the same name, or a partition of it.
     ///
     /// *Errors:* it is another disk; the first name is returned.
-    pub(crate) fn admit(&self, name: &str) -> Result<(), String> {
-        let first = self.first.get_or_init(|| name.to_string());
+    pub(crate) fn admit(&mut self, name: &str) -> Result<(), String> {
+        let first = self.first.get_or_insert_with(|| name.to_string());
         if whole_disk(first) == whole_disk(name) { Ok(()) } else { Err(first.clone()) }
     }
 }

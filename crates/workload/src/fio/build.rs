@@ -96,7 +96,7 @@ impl JobFile {
             .into_iter()
             .unzip();
         let notes = capped_note(&self.jobs).into_iter().chain(layout.notes()).collect();
-        Ok(FioLoad::new(members, infos, files, notes, zoned))
+        Ok(FioLoad::new(members, infos, files, notes, zoned, layout.into_only_disk()))
     }
 
     /// Checks that there are no more clones, files and outstanding requests than a host has memory for.
@@ -348,7 +348,7 @@ impl Draft<'_> {
         let (uses, limits, pattern) = match self.work {
             Work::Made { uses, limits, pattern } => (uses, limits, pattern),
             Work::Logged { log, volume } => {
-                let logged = Box::new(Logged::new(settings, log, volumes, volume, layout.only_disk()));
+                let logged = Box::new(Logged::new(settings, log, volumes, volume));
                 return Ok((Member { worker: Worker::Logged(logged), gate: self.gate }, self.info));
             }
         };

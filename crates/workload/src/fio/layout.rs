@@ -42,7 +42,7 @@ pub(super) struct Layout<'a> {
     regions: Vec<Region>,
     /// Jobs that have a volume because they name nothing.
     nameless: Vec<String>,
-    /// The first `/dev/…` that is the only volume; the logs that jobs replay share it.
+    /// The first `/dev/…` that is the only volume.
     only_disk: OnlyDisk,
     /// Files that are all of the first volume: `fill_device`.
     fillers: Vec<String>,
@@ -124,7 +124,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Refuses a second disk of a rig that has one: two jobs that have a disk each would share an arm without a word.
-    fn check_one_disk(&self, name: &str) -> Result<(), Fault> {
+    fn check_one_disk(&mut self, name: &str) -> Result<(), Fault> {
         let Err(first) = self.only_disk.admit(name) else { return Ok(()) };
         let (name, first, volume) = (show(name), show(&first), show(&self.volumes[0].name));
         let message = format!(
@@ -133,9 +133,9 @@ impl<'a> Layout<'a> {
         Err(("filename", message))
     }
 
-    /// The disk for which the only volume of a rig stands.
-    pub(super) fn only_disk(&self) -> OnlyDisk {
-        self.only_disk.clone()
+    /// The disk for which the only volume of a rig stands, as far as the jobs say it.
+    pub(super) fn into_only_disk(self) -> OnlyDisk {
+        self.only_disk
     }
 
     /// The volume that an export of an NBD server stands for: that of its name, or the only one.

@@ -70,20 +70,19 @@ impl fmt::Debug for Logged {
 }
 
 impl Logged {
-    /// The replay of `log` on these volumes; all on `volume` if it is given. A rig of one volume stands for `only_disk`.
+    /// The replay of `log` on these volumes; all on `volume` if it is given.
     pub(super) fn new(
         settings: &Settings,
         log: Trace<'static>,
         volumes: &[VolumeInfo],
         volume: Option<u32>,
-        only_disk: OnlyDisk,
     ) -> Logged {
         let names = volumes.iter().zip(0..).flat_map(|(volume, number)| {
             [(volume.name.clone(), number), (format!("/dev/{}", volume.name), number)]
         });
         let devices = match volume {
             Some(volume) => DeviceMap::AllTo(volume),
-            None if volumes.len() == 1 => DeviceMap::OneDisk(only_disk),
+            None if volumes.len() == 1 => DeviceMap::OneDisk(OnlyDisk::default()),
             None => DeviceMap::Named(names.collect()),
         };
         let time_scale = settings.log.time_scale();
@@ -130,8 +129,16 @@ impl Logged {
         self.replay.handle_completion(self.replayed(now), self.last);
     }
 
+    /// The next step. The logs of a load share the disk that a rig's only volume stands for.
     #[inline(never)]
-    pub(super) fn poll(&mut self, now: Instant) -> Step {
+    pub(super) fn poll(&mut self, now: Instant, only_disk: &mut OnlyDisk) -> Step {
+        self.replay.exchange_disk(only_disk);
+        let step = self.step(now);
+        self.replay.exchange_disk(only_disk);
+        step
+    }
+
+    fn step(&mut self, now: Instant) -> Step {
         if self.out >= self.depth {
             return Step::Blocked;
         }

@@ -171,6 +171,13 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// Exchanges the disk that a rig's only volume stands for, which several replays of a load share, if this one maps to it.
+    pub(crate) fn exchange_disk(&mut self, shared: &mut OnlyDisk) {
+        if let DeviceMap::OneDisk(own) = &mut self.options.devices {
+            std::mem::swap(own, shared);
+        }
+    }
+
     /// As [`Replay::error`], and clears it.
     pub fn take_error(&mut self) -> Option<ReplayError> {
         self.error.take()
@@ -259,7 +266,7 @@ impl<'a> Replay<'a> {
         let label = || self.trace.header().label(device);
         let file = || self.trace.file().to_string();
         let (request, volumes, count) = (self.read, self.volumes.len(), self.known.len() + 1);
-        let volume = match &self.options.devices {
+        let volume = match &mut self.options.devices {
             DeviceMap::FirstAppearance if count > volumes => {
                 return Err(ReplayError::TooManyDevices {
                     file: file(),

@@ -1,7 +1,6 @@
 //! Writes requests as the rows of a Parquet file.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
@@ -27,31 +26,10 @@ const COLUMNS: [(&str, bool, bool); 7] = [
     ("process", false, false),
 ];
 
-/// Bytes on their way from the library to the output.
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl Sink {
-    fn drain_to(&self, out: &mut Vec<u8>) {
-        out.append(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-impl io::Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[derive(Default)]
 pub(super) struct RowWriter {
-    sink: Sink,
-    file: Option<SerializedFileWriter<Sink>>,
+    /// The file; its bytes are moved to the output after each row group.
+    file: Option<SerializedFileWriter<Vec<u8>>>,
     /// The requests of the next row group, each with its device's name.
     rows: Vec<(Record, ByteArray)>,
 }
@@ -62,15 +40,15 @@ impl RowWriter {
     fn write_group(&mut self, out: &mut Vec<u8>) {
         let file = self.file.as_mut().expect("it begins before its rows");
         write_group(file, &self.rows).expect(IN_MEMORY);
+        file.flush().expect(IN_MEMORY);
+        out.append(file.inner_mut());
         self.rows.clear();
-        self.sink.drain_to(out);
     }
 }
 
 impl Encode for RowWriter {
-    fn begin(&mut self, _header: &Header, out: &mut Vec<u8>) {
-        self.file = Some(new_file(self.sink.clone()).expect(IN_MEMORY));
-        self.sink.drain_to(out);
+    fn begin(&mut self, _header: &Header, _out: &mut Vec<u8>) {
+        self.file = Some(new_file().expect(IN_MEMORY));
     }
 
     fn record(&mut self, record: &Record, header: &Header, out: &mut Vec<u8>) {
@@ -89,12 +67,11 @@ impl Encode for RowWriter {
             self.write_group(out);
         }
         let file = self.file.take().expect("it begins before it ends");
-        file.close().expect(IN_MEMORY);
-        self.sink.drain_to(out);
+        out.append(&mut file.into_inner().expect(IN_MEMORY));
     }
 }
 
-fn new_file(sink: Sink) -> Result<SerializedFileWriter<Sink>, ParquetError> {
+fn new_file() -> Result<SerializedFileWriter<Vec<u8>>, ParquetError> {
     let column = |(name, is_word, is_required): &(&str, bool, bool)| -> Result<TypePtr, ParquetError> {
         let (physical, kind) = if *is_word {
             (Physical::BYTE_ARRAY, ConvertedType::UTF8)
@@ -111,7 +88,7 @@ fn new_file(sink: Sink) -> Result<SerializedFileWriter<Sink>, ParquetError> {
         .set_created_by("headstack".to_string())
         .set_compression(compression())
         .build();
-    SerializedFileWriter::new(sink, schema, Arc::new(properties))
+    SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))
 }
 
 #[cfg(feature = "zstd")]
@@ -125,7 +102,7 @@ fn compression() -> Compression {
 }
 
 fn write_group(
-    file: &mut SerializedFileWriter<Sink>,
+    file: &mut SerializedFileWriter<Vec<u8>>,
     rows: &[(Record, ByteArray)],
 ) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
@@ -145,7 +122,7 @@ fn write_group(
     Ok(())
 }
 
-type Group<'a> = SerializedRowGroupWriter<'a, Sink>;
+type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
 fn required<D: DataType>(group: &mut Group<'_>, values: Vec<D::T>) -> Result<(), ParquetError> {
     write::<D>(group, &values, None)
