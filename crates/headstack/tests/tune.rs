@@ -1,5 +1,7 @@
 //! The law of advice: it is never worse than the best single change of the present system, run at full length.
 
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
+
 use headstack::tune::{
     KNOBS, SettingChoice, TuneFigures, TuneGoal, TuneMetric, TuneTrial, UncountedJobs, candidates, run_trial,
     search,

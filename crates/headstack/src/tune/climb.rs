@@ -77,7 +77,7 @@ impl SettingSearch<'_> {
         for start in starts.into_iter().take(STARTS).filter(|start| !best.contains(start)) {
             others.push(self.climb(vec![start], candidates)?);
         }
-        let of_best = self.screen(&[], &[best.clone()], 1, TuneTrial::WHOLE)?[0];
+        let of_best = self.screen(&[], std::slice::from_ref(&best), 1, TuneTrial::WHOLE)?[0];
         let better = gains.into_iter().filter(|(choice, gain)| is_worth(choice, gain - of_best));
         others.extend(better.take(SINGLES_CONFIRMED).map(|(choice, _)| vec![choice]));
         self.best_of_whole_runs(best, &others)

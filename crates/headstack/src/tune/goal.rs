@@ -328,16 +328,16 @@ impl TuneGoal {
             Some(counted) => jobs.into_iter().filter(|job| *job != counted).collect(),
             None => Vec::new(),
         };
-        match others.is_empty() {
-            true if limits_others => {
-                Err("a limit of others is for a load with a job that counts and other jobs".to_string())
-            }
-            true => Ok(UncountedJobs::None),
-            false if limits_others || others.iter().all(|job| self.keeps_rate_of(job)) => {
-                Ok(UncountedJobs::Bounded)
-            }
-            false => Ok(UncountedJobs::Unbounded),
+        if others.is_empty() && limits_others {
+            return Err("a limit of others is for a load with a job that counts and other jobs".to_string());
         }
+        Ok(if others.is_empty() {
+            UncountedJobs::None
+        } else if limits_others || others.iter().all(|job| self.keeps_rate_of(job)) {
+            UncountedJobs::Bounded
+        } else {
+            UncountedJobs::Unbounded
+        })
     }
 
     /// Whether a limit says what rate a job must keep.
