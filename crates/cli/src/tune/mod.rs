@@ -38,7 +38,8 @@ pub(crate) struct Tune {
     /// What to improve: iops, throughput (MB/s), mean or p99 (response times).
     #[arg(long, value_name = "METRIC", default_value = "throughput", value_parser = TuneMetric::from_str)]
     goal: TuneMetric,
-    /// A limit that the settings must keep: p99<200 (ms), iops>500, of a job NAME.iops>5, with --job others>5 (MB/s of the other jobs). May be repeated.
+    /// A limit that the settings must keep: p99<200 (ms), iops>500, of a job NAME.iops>5, with --job others>5 (MB/s of the other jobs). May be
+    /// repeated.
     #[arg(long, value_name = "[JOB.]METRIC<VALUE", value_parser = TuneBound::from_str)]
     bound: Vec<TuneBound>,
     /// Try only this setting. May be repeated. [default: all]

@@ -158,7 +158,7 @@ fn default_read_ahead_of_an_array_is_read_in_one_go_and_a_key_replaces_it() {
     let of_default = end("", 5, array);
     assert_eq!(of_default, end("read_ahead_kb = 768", 5, array));
     assert_ne!(of_default, end("read_ahead_kb = 128", 5, array));
-    // The drive beside it has that of a disk.
+    // The drive outside the array has that of a disk.
     assert_eq!(end("", 5, 1 - array), end("read_ahead_kb = 128", 5, 1 - array));
 }
 

@@ -35,5 +35,5 @@ pub(super) const FORMAT: Format = Format {
 pub(super) fn unpack<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    Ok(Box::new(BufReader::new(rows::Rows::open(bytes)?)))
+    Ok(Box::new(BufReader::new(rows::ParquetRows::open(bytes)?)))
 }

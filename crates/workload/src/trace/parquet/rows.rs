@@ -17,23 +17,23 @@ const BATCH: usize = 4096;
 
 /// How a column's numbers are to be read.
 #[derive(Clone, Copy)]
-enum Reading {
+enum NumberUnit {
     Plain,
     Unsigned,
     /// As many of its units are a second.
     Timestamp(i64),
 }
 
-struct Column {
+struct ParquetColumn {
     place: usize,
     name: String,
-    reading: Reading,
+    reading: NumberUnit,
     optional: bool,
 }
 
-pub(super) struct Rows {
+pub(super) struct ParquetRows {
     file: SerializedFileReader<Bytes>,
-    columns: Vec<Column>,
+    columns: Vec<ParquetColumn>,
     /// The next row group.
     group: usize,
     readers: Vec<ColumnReader>,
@@ -43,16 +43,16 @@ pub(super) struct Rows {
     at: usize,
 }
 
-impl Rows {
+impl ParquetRows {
     /// The rows of a whole file.
-    pub(super) fn open(bytes: Vec<u8>) -> io::Result<Rows> {
+    pub(super) fn open(bytes: Vec<u8>) -> io::Result<ParquetRows> {
         let file = guarded(|| SerializedFileReader::new(Bytes::from(bytes)))?;
         let described = file.metadata().file_metadata().schema_descr().columns().iter();
-        let columns: Vec<Column> =
+        let columns: Vec<ParquetColumn> =
             described.enumerate().filter_map(|(place, column)| column_of(place, column)).collect();
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let text = names.join("\t") + "\n";
-        Ok(Rows { file, columns, group: 0, readers: Vec::new(), left: 0, text, at: 0 })
+        Ok(ParquetRows { file, columns, group: 0, readers: Vec::new(), left: 0, text, at: 0 })
     }
 
     /// Reads the next batch of rows as text; none at the end.
@@ -91,7 +91,7 @@ impl Rows {
     }
 }
 
-impl Read for Rows {
+impl Read for ParquetRows {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.text.len() {
             self.fill()?;
@@ -118,29 +118,33 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> io::Result<T> {
 }
 
 /// A column of single values of a type that is read; none for lists, structures, decimals and the like.
-fn column_of(place: usize, column: &ColumnDescriptor) -> Option<Column> {
+fn column_of(place: usize, column: &ColumnDescriptor) -> Option<ParquetColumn> {
     let is_flat = column.max_rep_level() == 0 && column.path().parts().len() == 1;
     let reading = match (column.logical_type_ref(), column.converted_type()) {
-        (Some(LogicalType::Timestamp(kind)), _) => Reading::Timestamp(match kind.unit {
+        (Some(LogicalType::Timestamp(kind)), _) => NumberUnit::Timestamp(match kind.unit {
             TimeUnit::MILLIS => 1_000,
             TimeUnit::MICROS => 1_000_000,
             TimeUnit::NANOS => 1_000_000_000,
         }),
-        (_, ConvertedType::TIMESTAMP_MILLIS) => Reading::Timestamp(1_000),
-        (_, ConvertedType::TIMESTAMP_MICROS) => Reading::Timestamp(1_000_000),
+        (_, ConvertedType::TIMESTAMP_MILLIS) => NumberUnit::Timestamp(1_000),
+        (_, ConvertedType::TIMESTAMP_MICROS) => NumberUnit::Timestamp(1_000_000),
         (
             _,
             ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64,
-        ) => Reading::Unsigned,
+        ) => NumberUnit::Unsigned,
         (_, ConvertedType::DECIMAL | ConvertedType::INTERVAL | ConvertedType::BSON) => return None,
-        _ => Reading::Plain,
+        _ => NumberUnit::Plain,
     };
     let name = column.name().replace(|letter: char| letter.is_control() || letter == '"', " ");
-    is_flat.then(|| Column { place, name, reading, optional: column.max_def_level() > 0 })
+    is_flat.then(|| ParquetColumn { place, name, reading, optional: column.max_def_level() > 0 })
 }
 
 /// The next values of a column as text, empty where there is none.
-fn texts(reader: &mut ColumnReader, rows: usize, column: &Column) -> Result<Vec<String>, ParquetError> {
+fn texts(
+    reader: &mut ColumnReader,
+    rows: usize,
+    column: &ParquetColumn,
+) -> Result<Vec<String>, ParquetError> {
     let optional = column.optional;
     let reading = column.reading;
     match reader {
@@ -148,13 +152,13 @@ fn texts(reader: &mut ColumnReader, rows: usize, column: &Column) -> Result<Vec<
             values(reader, rows, optional, |value| u8::from(*value).to_string())
         }
         ColumnReader::Int32ColumnReader(reader) => values(reader, rows, optional, |value| match reading {
-            Reading::Unsigned => (*value as u32).to_string(),
-            Reading::Plain | Reading::Timestamp(_) => value.to_string(),
+            NumberUnit::Unsigned => (*value as u32).to_string(),
+            NumberUnit::Plain | NumberUnit::Timestamp(_) => value.to_string(),
         }),
         ColumnReader::Int64ColumnReader(reader) => values(reader, rows, optional, |value| match reading {
-            Reading::Plain => value.to_string(),
-            Reading::Unsigned => (*value as u64).to_string(),
-            Reading::Timestamp(units) => seconds(*value, units),
+            NumberUnit::Plain => value.to_string(),
+            NumberUnit::Unsigned => (*value as u64).to_string(),
+            NumberUnit::Timestamp(units) => seconds(*value, units),
         }),
         ColumnReader::Int96ColumnReader(reader) => {
             values(reader, rows, optional, |value: &Int96| seconds(value.to_nanos(), 1_000_000_000))

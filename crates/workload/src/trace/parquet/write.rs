@@ -122,19 +122,19 @@ fn write_group(
     Ok(())
 }
 
-type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+type TraceRows<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
-fn required<D: DataType>(group: &mut Group<'_>, values: Vec<D::T>) -> Result<(), ParquetError> {
+fn required<D: DataType>(group: &mut TraceRows<'_>, values: Vec<D::T>) -> Result<(), ParquetError> {
     write::<D>(group, &values, None)
 }
 
-fn some<D: DataType>(group: &mut Group<'_>, values: Vec<Option<D::T>>) -> Result<(), ParquetError> {
+fn some<D: DataType>(group: &mut TraceRows<'_>, values: Vec<Option<D::T>>) -> Result<(), ParquetError> {
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
     write::<D>(group, &values.into_iter().flatten().collect::<Vec<_>>(), Some(&levels))
 }
 
 fn write<D: DataType>(
-    group: &mut Group<'_>,
+    group: &mut TraceRows<'_>,
     values: &[D::T],
     levels: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
