@@ -11,7 +11,7 @@ from ._errors import InputError
 if TYPE_CHECKING:
     from ._simulation import Progress
 
-__all__ = ["cells_shown", "shown"]
+__all__ = ["cells_shown", "runs_shown", "shown"]
 
 
 def _bar(**options: Any) -> Any:
@@ -60,6 +60,20 @@ def cells_shown(
 
         def report(done: int, cells: int) -> None:
             bar.total = cells
+            bar.update(done - bar.n)
+
+        yield report
+
+
+@contextmanager
+def runs_shown(progress: Callable[[int], object] | bool | None) -> Iterator[Callable[[int], object] | None]:
+    """What is called with the number of runs of a search: the function, or a bar. How many there will be is not known before."""
+    if progress is not True:
+        yield _function(progress)
+        return
+    with _bar(unit=" runs") as bar:
+
+        def report(done: int) -> None:
             bar.update(done - bar.n)
 
         yield report

@@ -11,6 +11,7 @@ from . import _native
 from ._errors import InputError
 from ._keywords import names_nearest
 from ._load import Load
+from ._progress import runs_shown
 from ._rig import Rig
 
 __all__ = ["Advice", "Change", "RebuildCommand", "Tuning", "TuningFigure", "TuningJob", "tune"]
@@ -127,6 +128,34 @@ class Tuning:
         advised = [(advice.key, advice.key_value) for advice in self.advised if advice.key]
         return rig.set_all({key: int(value) if value.isdigit() else value for key, value in advised})
 
+    def _repr_html_(self) -> str:
+        from ._html import grid, page, table
+
+        settings = [(one.setting, one.now, one.advised, one.change) for one in self.advised]
+        figures = [
+            (name, f"{one.now:.4g} {one.unit}", f"{one.advised:.4g} {one.unit}", one.change, "worse" if one.is_worse else "")
+            for name, one in self.figures.items()
+        ]
+        jobs = [
+            (one.job, *(figures[name] for name in ("iops", "mean_ms", "p99_ms") for figures in (one.now, one.advised)))
+            for one in self.jobs
+        ]
+        pairs = [f"{name} {when}" for name in ("IOPS", "mean ms", "p99 ms") for when in ("now", "advised")]
+        kept = [("limits", ", ".join(self.bounds) + (" kept" if self.bounds_kept else ": not kept"))] if self.bounds else []
+        return page(
+            f"{self.goal}: {self.change} with all that is advised" if settings else f"{self.goal}: nothing to set",
+            table("Mind", [("with this advice", loss) for loss in self.losses]),
+            grid(("setting", "now", "advised", self.goal), settings) if settings else "",
+            grid(("figure", "now", "advised", "change", ""), figures),
+            grid(("job", *pairs), jobs) if jobs else "",
+            table("Limits", kept),
+            table("Commands", [("", command) for command in self.commands]),
+            table(
+                "Commands that move or destroy data",
+                [("destroys all data" if one.destroys else "moves all data", one.command) for one in self.rebuild_commands],
+            ),
+        )
+
 
 def _texts(values: str | Sequence[str]) -> list[str]:
     return [values] if isinstance(values, str) else list(values)
@@ -145,18 +174,20 @@ def tune(
     seed: int = 0,
     disk: str | Sequence[str] = (),
     array: str = "mdX",
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int], object] | bool | None = None,
 ) -> Tuning:
     """The settings that serve a load best: of Linux (scheduler, queue depth, read-ahead and others), an array's chunk, a storage node's.
 
     The rig says what is set now; `Rig("workstation")` has a page cache and a scheduler. `goal` is what to improve: `throughput`, `iops`,
-    `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`. `knob` names the only
+    `mean` or `p99`. `bound` is a limit that the settings must keep, or several: `"p99<200"` (ms), `"iops>500"`, or of a job
+    `"batch.iops>5"`. `knob` names the only
     settings that are tried. `job` names the job of a fio job file that counts; `ionice` is then tried for the others, and `io.max` where a
-    bound such as `"others>5"` (MB/s) says how much throughput they must keep. `requests` are those of a whole run, at least 100.
+    bound such as `"others>5"` (MB/s) says how much throughput they must keep, or a bound of each. `requests` are those of a whole run, at least 100.
     `disk` names the disks in the commands and in the udev rule, one for each drive of the rig (without it `sda` and those after it), `array` the array.
 
     The runs are those of the command `headstack tune` with the same arguments, on all cores without Python's global lock, and so is what
-    comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search.
+    comes out. `progress` is called about every 50 ms with the number of runs; an exception that it raises, or Ctrl-C, ends the search. `True`
+    shows a bar, if tqdm is installed.
 
     Raises `InputError` for an unknown name, a rig that has none of these settings or has an order or a layer in
     Python, a load in Python, and one without a request.
@@ -164,20 +195,21 @@ def tune(
     if rig._orders or rig._layers:
         raise InputError("rig: has an order or a layer in Python, which tune cannot run; tune the rig without it")
     title = f"headstack tune {rig.name}"
-    text, udev_rule = _native.tune(
-        rig._native,
-        load._native,
-        goal,
-        _texts(bound),
-        _texts(knob),
-        job,
-        requests,
-        seed,
-        _texts(disk),
-        array,
-        title,
-        progress,
-    )
+    with runs_shown(progress) as report:
+        text, udev_rule = _native.tune(
+            rig._native,
+            load._native,
+            goal,
+            _texts(bound),
+            _texts(knob),
+            job,
+            requests,
+            seed,
+            _texts(disk),
+            array,
+            title,
+            report,
+        )
     found = json.loads(text)
 
     def change(value: dict[str, float]) -> Change:

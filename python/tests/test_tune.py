@@ -52,6 +52,34 @@ def test_advice_is_that_of_the_command(needs_command: str, shallow: hs.Rig, tmp_
     assert calls == sorted(calls) and calls[-1] <= found.runs
 
 
+def test_advice_is_shown_in_a_notebook_and_its_progress_as_a_bar(
+    shallow: hs.Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tqdm")
+    (tmp_path / "job.fio").write_text(JOB)
+    found = hs.tune(shallow, hs.Fio(tmp_path / "job.fio"), knob="queue_depth", goal="iops", requests=400, progress=True)
+    assert " runs" in capsys.readouterr().err
+    page = found._repr_html_()
+    [advice] = found.advised
+    row = f"<tr><td>queue_depth</td><td>1</td><td>{advice.advised}</td><td>{advice.change}</td></tr>"
+    assert row in page and "Commands" in page and found.commands[0].split(" > ")[1] in page
+    nothing = dataclasses.replace(found, advised=(), commands=(), losses=("a job <starves>",))
+    assert "nothing to set" in nothing._repr_html_() and "a job &lt;starves&gt;" in nothing._repr_html_()
+    with pytest.raises(hs.InputError, match="progress"):
+        hs.tune(shallow, hs.Fio(tmp_path / "job.fio"), knob="queue_depth", progress=5)  # type: ignore[arg-type]
+
+
+def test_limit_of_a_job_is_kept_and_names_a_job(tmp_path: Path) -> None:
+    jobs = "[global]\ndirect=1\ntime_based\nruntime=1000\nrw=randread\nbs=4k\nsize=100g\n[reader]\n[backup]\nioengine=libaio\niodepth=32\n"
+    (tmp_path / "job.fio").write_text(jobs)
+    load = hs.Fio(tmp_path / "job.fio")
+    rig = hs.Rig("workstation").set("host.queue.elevator", "bfq")
+    found = hs.tune(rig, load, goal="mean", job="reader", knob="ionice", requests=600, bound="backup.iops>20")
+    assert (found.bounds, found.bounds_kept, found.advised) == (("backup.iops>20",), True, ())
+    with pytest.raises(hs.InputError, match="did you mean `backup`"):
+        hs.tune(rig, load, job="reader", bound="backp.iops>20")
+
+
 def test_idle_class_of_the_other_jobs_is_advised_and_is_no_key_of_the_rig() -> None:
     # The backup keeps 32 commands at the disk, behind which each read of the other job waits.
     jobs = """[global]

@@ -274,7 +274,7 @@ fn trace_of_unknown_format_is_rejected() {
     assert_eq!(
         error.to_string(),
         "x: no known format begins like this; name one of disksim, validate, srt, spc, msr, alibaba, tencent, vscsi1, \
-         vscsi2, blkparse, blktrace, iolog2, iolog3, headstack, biosnoop, table, tsv"
+         vscsi2, blkparse, blktrace, iolog2, iolog3, headstack, biosnoop, table, tsv, parquet"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::Comparison;
 use super::figures::{Metric, Ran};
+use crate::versioned;
 use serde_json::{Map, Value, json};
 
 /// The document as text with a final newline.
@@ -10,7 +11,6 @@ pub(super) fn to_json(comparison: &Comparison) -> String {
         json!({"name": name, "rig": serde_json::to_value(rig.resolved()).expect("a rig is expressible in JSON")})
     });
     let document = json!({
-        "version": env!("CARGO_PKG_VERSION"),
         "load": comparison.load,
         "seed": comparison.seed,
         "seeds": comparison.seeds,
@@ -25,8 +25,7 @@ pub(super) fn to_json(comparison: &Comparison) -> String {
         }).collect::<Vec<_>>(),
         "runs": comparison.ran.iter().map(|ran| run(comparison, ran)).collect::<Vec<_>>(),
     });
-    let text = serde_json::to_string_pretty(&document).expect("numbers and words are expressible in JSON");
-    text + "\n"
+    versioned::text(&document)
 }
 
 fn run(comparison: &Comparison, ran: &Ran) -> Value {

@@ -1,6 +1,7 @@
 //! The results as JSON.
 
 use super::{Outcome, findings, text};
+use crate::versioned;
 use headstack_probe::lattice::Verification;
 use headstack_probe::learn::{LearnedMechanics, SeekPoint};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
     let Outcome { disk, found, .. } = outcome;
     let time = if disk.is_simulated { "simulated_s" } else { "seconds" };
     let mut document = json!({
-        "version": env!("CARGO_PKG_VERSION"), "disk": disk.name,
+        "disk": disk.name,
         "sectors": disk.info.sectors,
         "sector_bytes": disk.info.sector_bytes,
         "physical_sectors": disk.info.physical_sectors,
@@ -68,8 +69,7 @@ pub(super) fn to_json(outcome: &Outcome) -> String {
             check
         }),
     );
-    let text = serde_json::to_string_pretty(&document).expect("plain values are expressible in JSON");
-    text + "\n"
+    versioned::text(&document)
 }
 
 fn verification(seen: &Verification) -> Value {

@@ -38,13 +38,14 @@ pub(crate) struct Tune {
     /// What to improve: iops, throughput (MB/s), mean or p99 (response times).
     #[arg(long, value_name = "METRIC", default_value = "throughput", value_parser = TuneMetric::from_str)]
     goal: TuneMetric,
-    /// A limit that the settings must keep: p99<200 (ms), iops>500, with --job others>5 (MB/s of the other jobs). May be repeated.
-    #[arg(long, value_name = "METRIC<VALUE", value_parser = TuneBound::from_str)]
+    /// A limit that the settings must keep: p99<200 (ms), iops>500, of a job NAME.iops>5, with --job others>5 (MB/s of the other jobs). May be
+    /// repeated.
+    #[arg(long, value_name = "[JOB.]METRIC<VALUE", value_parser = TuneBound::from_str)]
     bound: Vec<TuneBound>,
     /// Try only this setting. May be repeated. [default: all]
     #[arg(long, value_name = "NAME", value_parser = tune::knob_named)]
     knob: Vec<usize>,
-    /// Count only this job of a fio job file. With it, ionice is tried for the other jobs, and io.max where a --bound of others limits their loss.
+    /// Count only this job of a fio job file. With it, ionice is tried for the other jobs, and io.max where --bound limits their loss.
     #[arg(long, value_name = "NAME", conflicts_with = "verify")]
     job: Option<String>,
     /// Requests of a whole run; the short ones have a quarter and half of them.

@@ -4,7 +4,7 @@ use super::{ARRAY_PLACEHOLDER, Tuned};
 use crate::report::Table;
 use crate::units::{grouped, significant};
 use headstack::tune::{
-    AdvisedSetting, Gain, KNOBS, KnobOwner, NOT_TUNED, RebuildCommand, TuneBound, TuneMetric, evidence,
+    AdvisedSetting, Gain, KNOBS, KnobOwner, NOT_TUNED, RebuildCommand, TuneMetric, evidence,
 };
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     if !text.is_empty() {
         let _ = writeln!(
             text,
-            "A limit keeps a figure: --bound 'p99<200', with --job also --bound 'others>5'.\n"
+            "A limit keeps a figure: --bound 'p99<200', of a job --bound 'NAME.iops>5', with --job also --bound 'others>5'.\n"
         );
     }
     if outcome.advised.is_empty() {
@@ -40,14 +40,13 @@ pub(super) fn to_text(tuned: &Tuned<'_>) -> String {
     if outcome.jobs().next().is_some() {
         let _ = writeln!(text, "{}", jobs(tuned));
     }
-    for bound in tuned.goal.bounds.iter().filter(|bound| !is_kept(tuned, bound)) {
-        let _ = writeln!(
-            text,
-            "The limit {} is not kept: {} {} is as near as the settings that were tried come.\n",
-            bound,
-            significant(outcome.after.get(bound.metric), 4),
-            bound.metric.unit()
-        );
+    for bound in tuned.goal.bounds.iter().filter(|bound| !bound.is_kept_by(&outcome.after)) {
+        let near = match bound.value_in(&outcome.after) {
+            Some(value) => format!("{} {} is as near", significant(value, 4), bound.metric.unit()),
+            None => "a job that completes nothing is as near".to_string(),
+        };
+        let _ =
+            writeln!(text, "The limit {bound} is not kept: {near} as the settings that were tried come.\n");
     }
     if !outcome.advised.is_empty() {
         text += &commands(tuned);
@@ -112,11 +111,6 @@ fn commands(tuned: &Tuned<'_>) -> String {
     }
     text.push('\n');
     text
-}
-
-fn is_kept(tuned: &Tuned<'_>, bound: &TuneBound) -> bool {
-    let alone = headstack::tune::TuneGoal { metric: tuned.goal.metric, bounds: vec![*bound], job: None };
-    alone.is_kept_by(&tuned.outcome.after)
 }
 
 fn settings(tuned: &Tuned<'_>) -> String {

@@ -203,6 +203,40 @@ fn limit_of_other_jobs_is_advised_as_far_as_their_bound_permits() {
 }
 
 #[test]
+fn limit_of_a_job_is_kept_by_the_advice_and_a_starved_job_is_named() {
+    let (_folder, job) = job(
+        "[global]\ndirect=1\ntime_based\nruntime=1000\nthread\n[reader]\nrw=randread\nbs=4k\nsize=100g\nioengine=psync\n\
+         [nightly v1.2]\nrw=randread\nbs=64k\nsize=100g\nioengine=libaio\niodepth=32\n",
+    );
+    let args = ["tune", "workstation", text(&job), "--goal", "mean", "--job", "reader", "--requests", "600"];
+    let elevator = ["--set", "host.queue.elevator=bfq"];
+    let run = |more: &[&str]| json(&[&args[..], &elevator, more, &["--json"]].concat());
+    let free = run(&["--knob", "ionice"]);
+    assert_eq!(free["advised"][0]["setting"], "ionice");
+    let starved = free["losses"].as_array().expect("a list").iter().any(|loss| {
+        let loss = loss.as_str().expect("a text");
+        loss.starts_with("nightly v1.2 read is starved") || loss.starts_with("nightly v1.2 read falls from ")
+    });
+    assert!(starved, "{:#}", free["losses"]);
+    let kept = run(&["--knob", "ionice", "--bound", "nightly v1.2.iops>50"]);
+    assert_eq!((&kept["bounds"][0], &kept["bounds_kept"]), (&"nightly v1.2.iops>50".into(), &true.into()));
+    assert_eq!(kept["advised"].as_array().map(Vec::len), Some(0), "{kept:#}");
+    // With a limit of each other job, io.max is tried, as far as the limit permits.
+    let limited = run(&["--knob", "io.max", "--bound", "nightly v1.2.iops>50"]);
+    let advised = limited["advised"][0]["advised"].as_str().and_then(|rate| rate.parse::<u64>().ok());
+    assert!(advised.is_some_and(|rate| rate >= 50 * 65_536), "{limited:#}");
+    let said = |more: &[&str]| refused(&[&args[..], more].concat(), 2);
+    assert!(said(&["--bound", "nightly.iops>5"]).contains("no job is called `nightly`"));
+    let near = said(&["--bound", "raeder.iops>5"]);
+    assert!(near.contains("did you mean `reader`?"), "{near}");
+    assert!(said(&["--bound", "reader.others>5"]).contains("JOB.throughput"));
+    let broken = printed(
+        &[&args[..], &elevator, &["--knob", "ionice", "--bound", "nightly v1.2.iops>100000"]].concat(),
+    );
+    assert!(broken.contains("The limit nightly v1.2.iops>100000 is not kept: "), "{broken}");
+}
+
+#[test]
 fn keys_of_a_node_are_written_for_its_file() {
     // Forty sequential readers: with 64 KiB a turn, the disk seeks for each of them.
     let (folder, job) = job(

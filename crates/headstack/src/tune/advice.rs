@@ -39,10 +39,19 @@ impl FromStr for TuneMetric {
 impl FromStr for TuneBound {
     type Err = String;
 
-    /// Parses a limit such as `p99<200` or `iops>500`.
+    /// Parses a limit such as `p99<200`, `iops>500` or, of a job, `batch.iops>5`.
     fn from_str(text: &str) -> Result<TuneBound, String> {
-        let place = text.find(['<', '>']).ok_or("must be METRIC<NUMBER or METRIC>NUMBER, such as p99<200")?;
-        let metric: TuneMetric = text[..place].trim().parse()?;
+        let form = "must be METRIC<NUMBER or METRIC>NUMBER, such as p99<200, or of a job JOB.METRIC>NUMBER, such as batch.iops>5";
+        let place = text.rfind(['<', '>']).ok_or(form)?;
+        let (job, metric) = match text[..place].rsplit_once('.') {
+            Some((job, metric)) => (Some(job.trim().to_string()), metric),
+            None => (None, &text[..place]),
+        };
+        let metric: TuneMetric = metric.trim().parse()?;
+        if job.is_some() && metric == TuneMetric::Others {
+            return Err("others is a figure of several jobs; a limit of one is JOB.iops or JOB.throughput"
+                .to_string());
+        }
         let is_most = text[place..].starts_with('<');
         if is_most == metric.grows() {
             let sign = if metric.grows() { '>' } else { '<' };
@@ -50,7 +59,7 @@ impl FromStr for TuneBound {
         }
         let limit = text[place + 1..].trim();
         match limit.parse::<f64>() {
-            Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(TuneBound { metric, limit }),
+            Ok(limit) if limit.is_finite() && limit > 0.0 => Ok(TuneBound { job, metric, limit }),
             _ => Err(format!("`{limit}` is no number above 0")),
         }
     }
@@ -59,6 +68,9 @@ impl FromStr for TuneBound {
 impl fmt::Display for TuneBound {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.metric.grows() { '>' } else { '<' };
+        if let Some(job) = &self.job {
+            write!(out, "{job}.")?;
+        }
         write!(out, "{}{sign}{}", self.metric.name(), self.limit)
     }
 }
@@ -183,4 +195,21 @@ pub fn evidence(rig: &Rig) -> String {
         }
     }
     all.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limit_of_a_job_is_parsed_and_printed_alike() {
+        for text in ["p99<200", "iops>0.5", "batch.iops>5", "nightly v1.2.throughput>3.5", "a<b.mean<7"] {
+            assert_eq!(text.parse::<TuneBound>().map(|bound| bound.to_string()), Ok(text.to_string()));
+        }
+        let job = |text: &str| text.parse::<TuneBound>().map(|bound| bound.job);
+        assert_eq!(job("nightly v1.2.throughput>3.5"), Ok(Some("nightly v1.2".to_string())));
+        assert!(job("batch.others>5").is_err_and(|message| message.contains("JOB.throughput")));
+        assert!(job("batch.iops<5").is_err_and(|message| message == "a limit of iops is iops>NUMBER"));
+        assert!(job("batch.iop>5").is_err_and(|message| message.contains("did you mean `iops`?")));
+    }
 }

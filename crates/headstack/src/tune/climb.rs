@@ -2,6 +2,10 @@
 //!
 //! A pass changes one setting at a time, so it misses changes that help only together: another scheduler may be better only with another
 //! queue depth. The search therefore also tries each other scheduler together with each change of another setting.
+//!
+//! Short runs mislead where a setting needs long to show its effect: programs with a large read-ahead wait long for their first data. Each
+//! single change therefore also runs at full length in the end, so that no advice is worse than one of them, and the climb begins again from the
+//! best of them.
 
 use super::knobs::{KNOBS, LEAST_GAIN, SCHEDULER};
 use super::search::{SCREENING_SEEDS, SettingChoice, SettingSearch, TuneTrial, by_gain, with, without};
@@ -13,6 +17,10 @@ const PASSES_MAX: usize = 3;
 const SHORT: u64 = TuneTrial::WHOLE / 4;
 /// Pairs of changes that run again for longer, the best first.
 const PAIRS_CONFIRMED: usize = 2;
+/// Settings from whose best single change the climb begins again.
+const STARTS: usize = 2;
+/// Single changes that run again on all seeds at full length, the best first.
+const SINGLES_CONFIRMED: usize = 3;
 /// A gain on a short run below which a pair is not followed: a logarithm, about 2 %.
 const PAIR_GAIN: f64 = 0.02;
 
@@ -39,9 +47,40 @@ impl SettingSearch<'_> {
         first: Vec<SettingChoice>,
         others: &[Vec<SettingChoice>],
     ) -> Result<Vec<SettingChoice>, String> {
+        if others.is_empty() {
+            return Ok(first);
+        }
         let gains = self.screen(&first, others, SCREENING_SEEDS, TuneTrial::WHOLE)?;
         let best = others.iter().zip(gains).max_by(|(_, one), (_, other)| one.total_cmp(other));
         Ok(best.filter(|(_, gain)| *gain > LEAST_GAIN).map_or(first, |(other, _)| other.clone()))
+    }
+
+    /// The best, by whole runs, of these settings, each single change of the present system, and what climbs find from the best changes of two
+    /// settings: one may lead to what no path over a better first change reaches.
+    pub(super) fn best_with_single_steps(
+        &mut self,
+        best: Vec<SettingChoice>,
+        candidates: &[SettingChoice],
+    ) -> Result<Vec<SettingChoice>, String> {
+        let mut steps = candidates.to_vec();
+        steps.retain(|choice| self.is_active(&[], &SettingChange { knob: choice.knob, to: Some(*choice) }));
+        let settings: Vec<Vec<SettingChoice>> = steps.iter().map(|choice| vec![*choice]).collect();
+        let gains = by_gain(&steps, self.screen(&[], &settings, 1, TuneTrial::WHOLE)?);
+        let is_worth = |choice: &SettingChoice, gain: f64| gain > KNOBS[choice.knob].least_gain();
+        let mut starts: Vec<SettingChoice> = Vec::new();
+        for (choice, gain) in &gains {
+            if is_worth(choice, *gain) && starts.iter().all(|start| start.knob != choice.knob) {
+                starts.push(*choice);
+            }
+        }
+        let mut others = Vec::new();
+        for start in starts.into_iter().take(STARTS).filter(|start| !best.contains(start)) {
+            others.push(self.climb(vec![start], candidates)?);
+        }
+        let of_best = self.screen(&[], std::slice::from_ref(&best), 1, TuneTrial::WHOLE)?[0];
+        let better = gains.into_iter().filter(|(choice, gain)| is_worth(choice, gain - of_best));
+        others.extend(better.take(SINGLES_CONFIRMED).map(|(choice, _)| vec![choice]));
+        self.best_of_whole_runs(best, &others)
     }
 
     /// Climbs; where a pair of changes is better than the result, climbs again from there.

@@ -66,7 +66,12 @@ pub struct TuneFigures {
     values: [f64; TuneMetric::ALL.len()],
     /// Each job's reads, writes and flushes; empty where another program measured.
     pub jobs: Vec<TuneJob>,
+    /// Each job as a whole, for limits: its name, and figures as in `values` up to `Others`. A job that completes nothing is left out.
+    by_job: Vec<(String, [f64; JOB_METRICS])>,
 }
+
+/// The figures that a job has: those of [`TuneMetric::OF_WHOLE_LOAD`].
+const JOB_METRICS: usize = TuneMetric::OF_WHOLE_LOAD.len();
 
 /// The figures of a job's reads, writes or flushes.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,32 +113,21 @@ impl TuneFigures {
         let flushes = results.flushes().map_or_else(TimeHistogram::new, |flushes| flushes.responses);
         let waits = CommitTimes { transfers: results.response(), flushes };
         let values = [results.iops(), results.bandwidth_mb_s(), waits.mean_ms(), waits.p99_ms(), 0.0];
-        TuneFigures { values, jobs: jobs(results) }
+        TuneFigures { values, jobs: jobs(results), by_job: by_job(results) }
     }
 
     /// The figures of one job of a run, its clones together; none if none of its reads and writes counted.
     pub fn of_job(results: &Results, job: &str) -> Option<TuneFigures> {
-        let statistics = results.jobs().find(|found| found.name == job)?.statistics?;
-        let mut waits = CommitTimes { transfers: TimeHistogram::new(), flushes: TimeHistogram::new() };
-        let mut bytes = 0;
-        for direction in [&statistics.reads, &statistics.writes].into_iter().flatten() {
-            waits.transfers.merge(&direction.responses);
-            bytes += direction.bytes;
-        }
-        if let Some(flushes) = &statistics.flushes {
-            waits.flushes.merge(&flushes.responses);
-        }
-        let seconds = statistics.last().since(statistics.begins).as_secs();
-        let rate = |amount: f64| ratio(amount, seconds);
-        let (iops, mb_s) = (rate(waits.transfers.count() as f64), rate(bytes as f64 / 1e6));
+        let (own, bytes) = own_figures(&results.jobs().find(|found| found.name == job)?)?;
         let of_others = results.bandwidth_mb_s() - ratio(bytes as f64 / 1e6, results.counted_s());
-        let values = [iops, mb_s, waits.mean_ms(), waits.p99_ms(), of_others];
-        (waits.transfers.count() > 0).then(|| TuneFigures { values, jobs: jobs(results) })
+        let [iops, mb_s, mean_ms, p99_ms] = own;
+        let values = [iops, mb_s, mean_ms, p99_ms, of_others];
+        Some(TuneFigures { values, jobs: jobs(results), by_job: by_job(results) })
     }
 
     /// Figures that another program measured.
     pub fn measured(iops: f64, mb_s: f64, mean_ms: f64, p99_ms: f64) -> TuneFigures {
-        TuneFigures { values: [iops, mb_s, mean_ms, p99_ms, 0.0], jobs: Vec::new() }
+        TuneFigures { values: [iops, mb_s, mean_ms, p99_ms, 0.0], jobs: Vec::new(), by_job: Vec::new() }
     }
 
     /// The figure of this metric.
@@ -141,18 +135,66 @@ impl TuneFigures {
         self.values[metric as usize]
     }
 
-    /// The mean of each figure over several runs; there is at least one.
+    /// The figure of this metric of a job; none for a job that completes nothing.
+    pub fn get_of_job(&self, job: &str, metric: TuneMetric) -> Option<f64> {
+        let (_, values) = self.by_job.iter().find(|(name, _)| name == job)?;
+        values.get(metric as usize).copied()
+    }
+
+    /// The mean of each figure over several runs; there is at least one. A job that completes nothing in one of them is left out, so that no limit of
+    /// its figures is kept.
     pub fn mean(runs: &[TuneFigures]) -> TuneFigures {
         let of =
             |index: usize| runs.iter().map(|figures| figures.values[index]).sum::<f64>() / runs.len() as f64;
         let jobs = runs[0].jobs.iter().map(|job| job.mean_over(runs)).collect();
-        TuneFigures { values: std::array::from_fn(of), jobs }
+        let of_job = |(name, _): &(String, _)| {
+            let all: Option<Vec<[f64; JOB_METRICS]>> =
+                runs.iter().map(|run| run.values_of_job(name)).collect();
+            let all = all?;
+            let mean = |index| all.iter().map(|values| values[index]).sum::<f64>() / all.len() as f64;
+            Some((name.clone(), std::array::from_fn(mean)))
+        };
+        let by_job = runs[0].by_job.iter().filter_map(of_job).collect();
+        TuneFigures { values: std::array::from_fn(of), jobs, by_job }
+    }
+
+    fn values_of_job(&self, job: &str) -> Option<[f64; JOB_METRICS]> {
+        self.by_job.iter().find(|(name, _)| name == job).map(|(_, values)| *values)
     }
 
     #[cfg(test)]
     pub(super) fn for_test(iops: f64, p99_ms: f64) -> TuneFigures {
         TuneFigures::measured(iops, iops, p99_ms / 2.0, p99_ms)
     }
+
+    #[cfg(test)]
+    pub(super) fn with_job_for_test(mut self, job: &str, iops: f64) -> TuneFigures {
+        self.by_job.push((job.to_string(), [iops, iops, 1.0, 1.0]));
+        self
+    }
+}
+
+/// The figures of a job and its bytes; none if none of its reads and writes counted.
+fn own_figures(job: &JobResult<'_>) -> Option<([f64; JOB_METRICS], u64)> {
+    let statistics = job.statistics?;
+    let mut waits = CommitTimes { transfers: TimeHistogram::new(), flushes: TimeHistogram::new() };
+    let mut bytes = 0;
+    for direction in [&statistics.reads, &statistics.writes].into_iter().flatten() {
+        waits.transfers.merge(&direction.responses);
+        bytes += direction.bytes;
+    }
+    if let Some(flushes) = &statistics.flushes {
+        waits.flushes.merge(&flushes.responses);
+    }
+    let seconds = statistics.last().since(statistics.begins).as_secs();
+    let rate = |amount: f64| ratio(amount, seconds);
+    let (iops, mb_s) = (rate(waits.transfers.count() as f64), rate(bytes as f64 / 1e6));
+    (waits.transfers.count() > 0).then(|| ([iops, mb_s, waits.mean_ms(), waits.p99_ms()], bytes))
+}
+
+fn by_job(results: &Results) -> Vec<(String, [f64; JOB_METRICS])> {
+    let one = |job: JobResult<'_>| own_figures(&job).map(|(figures, _)| (job.name.to_string(), figures));
+    results.jobs().filter_map(one).collect()
 }
 
 impl TuneJob {
@@ -195,12 +237,41 @@ fn jobs(results: &Results) -> Vec<TuneJob> {
 }
 
 /// A limit that settings must keep: a minimum for a metric that should be large, else a maximum.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TuneBound {
+    /// The job whose figure it limits; none for the figures that count.
+    pub job: Option<String>,
     /// The figure.
     pub metric: TuneMetric,
     /// Its limit, in the figure's unit.
     pub limit: f64,
+}
+
+impl TuneBound {
+    /// A limit of a figure that counts.
+    pub fn new(metric: TuneMetric, limit: f64) -> TuneBound {
+        TuneBound { job: None, metric, limit }
+    }
+
+    /// The limited figure; none where it is that of a job that completes nothing.
+    pub fn value_in(&self, figures: &TuneFigures) -> Option<f64> {
+        match &self.job {
+            Some(job) => figures.get_of_job(job, self.metric),
+            None => Some(figures.get(self.metric)),
+        }
+    }
+
+    /// The logarithm by which the figures exceed it; 0 if they keep it. A job that completes nothing keeps no limit.
+    fn excess(&self, figures: &TuneFigures) -> f64 {
+        let worst = if self.metric.grows() { 0.0 } else { f64::MAX };
+        let value = self.value_in(figures).unwrap_or(worst);
+        (log(self.metric, self.limit) - log(self.metric, value)).max(0.0)
+    }
+
+    /// Whether the figures keep it.
+    pub fn is_kept_by(&self, figures: &TuneFigures) -> bool {
+        self.excess(figures) == 0.0
+    }
 }
 
 /// A metric to improve, and limits on others.
@@ -214,19 +285,18 @@ pub struct TuneGoal {
     pub job: Option<String>,
 }
 
-/// Whether a load has other jobs than the named one.
+/// Checks that a load has the named job.
 ///
-/// *Errors:* the load has no such job; the message has the nearest.
-fn has_other_jobs(workload: &Workload<'_>, job: &str) -> Result<bool, String> {
-    let jobs = workload.job_names();
+/// *Errors:* it has none; the message has the nearest.
+fn check_job(jobs: &[&str], job: &str) -> Result<(), String> {
     if !jobs.contains(&job) {
         let known = match jobs.len() {
             0 => "; only the jobs of a fio job file have names".to_string(),
-            _ => did_you_mean(job, jobs),
+            _ => did_you_mean(job, jobs.iter().copied()),
         };
         return Err(format!("no job is called `{job}`{known}"));
     }
-    Ok(jobs.iter().any(|other| *other != job))
+    Ok(())
 }
 
 /// The logarithm of a figure, with the sign that lets it grow when the figure improves.
@@ -241,24 +311,38 @@ const PENALTY: f64 = 100.0;
 impl TuneGoal {
     /// Whether the load has jobs whose figures do not count, and whether a limit says how much of their throughput must remain.
     ///
-    /// *Errors:* the load has no job of the goal's name (the message suggests the nearest); the throughput of other jobs is the goal, or is
-    /// limited where there are none.
+    /// *Errors:* the load has no job of the goal's name or a limit's (the message suggests the nearest); the throughput of other jobs is the goal,
+    /// or is limited where there are none.
     pub fn uncounted_jobs(&self, workload: &Workload<'_>) -> Result<UncountedJobs, String> {
         if self.metric == TuneMetric::Others {
             return Err(
                 "others is no goal, only a limit of the throughput of the jobs that do not count".to_string()
             );
         }
-        let is_bounded = self.bounds.iter().any(|bound| bound.metric == TuneMetric::Others);
-        let has_others = self.job.as_deref().map_or(Ok(false), |job| has_other_jobs(workload, job))?;
-        match (has_others, is_bounded) {
-            (false, true) => {
-                Err("a limit of others is for a load with a job that counts and other jobs".to_string())
-            }
-            (false, false) => Ok(UncountedJobs::None),
-            (true, false) => Ok(UncountedJobs::Unbounded),
-            (true, true) => Ok(UncountedJobs::Bounded),
+        let jobs = workload.job_names();
+        let named = self.job.iter().chain(self.bounds.iter().filter_map(|bound| bound.job.as_ref()));
+        named.into_iter().try_for_each(|job| check_job(&jobs, job))?;
+        let limits_others = self.bounds.iter().any(|bound| bound.metric == TuneMetric::Others);
+        let counted = self.job.as_deref();
+        let others: Vec<&str> = match counted {
+            Some(counted) => jobs.into_iter().filter(|job| *job != counted).collect(),
+            None => Vec::new(),
+        };
+        if others.is_empty() && limits_others {
+            return Err("a limit of others is for a load with a job that counts and other jobs".to_string());
         }
+        Ok(if others.is_empty() {
+            UncountedJobs::None
+        } else if limits_others || others.iter().all(|job| self.keeps_rate_of(job)) {
+            UncountedJobs::Bounded
+        } else {
+            UncountedJobs::Unbounded
+        })
+    }
+
+    /// Whether a limit says what rate a job must keep.
+    fn keeps_rate_of(&self, job: &str) -> bool {
+        self.bounds.iter().any(|bound| bound.job.as_deref() == Some(job) && bound.metric.grows())
     }
 
     /// The metrics that a search compares.
@@ -273,11 +357,7 @@ impl TuneGoal {
 
     /// The logarithms by which the figures exceed the limits, summed; 0 if they keep all.
     pub(super) fn excess(&self, figures: &TuneFigures) -> f64 {
-        let one = |bound: &TuneBound| {
-            let over = log(bound.metric, bound.limit) - log(bound.metric, figures.get(bound.metric));
-            over.max(0.0)
-        };
-        self.bounds.iter().map(one).sum()
+        self.bounds.iter().map(|bound| bound.excess(figures)).sum()
     }
 
     /// Whether the figures keep all limits.
@@ -301,8 +381,7 @@ mod tests {
         let job = "[global]\nrw=randread\nbs=4k\nsize=1g\n[reader]\n[backup]\n";
         let of = |text: &str, metric, limited: bool, job: Option<&str>| {
             let workload = Workload::fio_job(text, "job.fio", &NoFiles).expect("it is well formed");
-            let bound = TuneBound { metric: TuneMetric::Others, limit: 5.0 };
-            let bounds = if limited { vec![bound] } else { Vec::new() };
+            let bounds = if limited { vec![TuneBound::new(TuneMetric::Others, 5.0)] } else { Vec::new() };
             TuneGoal { metric, bounds, job: job.map(str::to_string) }.uncounted_jobs(&workload)
         };
         let mean = TuneMetric::Mean;
@@ -315,8 +394,38 @@ mod tests {
     }
 
     #[test]
+    fn limit_of_a_job_names_one_of_the_load_and_says_what_the_others_keep() {
+        let job = "[global]\nrw=randread\nbs=4k\nsize=1g\n[reader]\n[backup]\n[scan]\n";
+        let of = |bounds: &[&str]| {
+            let workload = Workload::fio_job(job, "job.fio", &NoFiles).expect("it is well formed");
+            let bounds = bounds.iter().map(|bound| bound.parse().expect("it is a limit")).collect();
+            let goal = TuneGoal { metric: TuneMetric::Mean, bounds, job: Some("reader".to_string()) };
+            goal.uncounted_jobs(&workload)
+        };
+        assert_eq!(of(&["backup.iops>5"]), Ok(UncountedJobs::Unbounded));
+        assert_eq!(of(&["backup.iops>5", "scan.throughput>1"]), Ok(UncountedJobs::Bounded));
+        assert_eq!(of(&["backup.p99<5", "scan.p99<5"]), Ok(UncountedJobs::Unbounded));
+        let nearest = "no job is called `bakup`; did you mean `backup`?";
+        assert_eq!(of(&["bakup.iops>5"]), Err(nearest.to_string()));
+    }
+
+    #[test]
+    fn job_that_completes_nothing_keeps_no_limit() {
+        let kept = |limit: &str, figures: &TuneFigures| {
+            limit.parse::<TuneBound>().expect("a limit").is_kept_by(figures)
+        };
+        let with = |iops| TuneFigures::for_test(100.0, 90.0).with_job_for_test("batch", iops);
+        assert!(kept("batch.iops>5", &with(6.0)) && !kept("batch.iops>5", &with(4.0)));
+        assert!(kept("batch.p99<5", &with(6.0)));
+        let starved = TuneFigures::for_test(100.0, 90.0);
+        assert!(!kept("batch.iops>5", &starved) && !kept("batch.p99<5", &starved));
+        // Nor where it completes nothing in one of several runs.
+        assert!(!kept("batch.p99<5", &TuneFigures::mean(&[with(6.0), starved])));
+    }
+
+    #[test]
     fn violated_limit_outweighs_the_gain_for_which_it_was_violated() {
-        let bounds = vec![TuneBound { metric: TuneMetric::P99, limit: 100.0 }];
+        let bounds = vec![TuneBound::new(TuneMetric::P99, 100.0)];
         let goal = TuneGoal { metric: TuneMetric::Iops, bounds, job: None };
         let (slow, fast) = (TuneFigures::for_test(100.0, 90.0), TuneFigures::for_test(120.0, 130.0));
         assert!(goal.is_kept_by(&slow) && !goal.is_kept_by(&fast));

@@ -152,7 +152,7 @@ mod tests {
             };
             Ok(trials.iter().map(one).collect())
         };
-        let bounds = vec![TuneBound { metric: TuneMetric::P99, limit: 100.0 }];
+        let bounds = vec![TuneBound::new(TuneMetric::P99, 100.0)];
         let goal = TuneGoal { metric: TuneMetric::Iops, bounds, job: None };
         let candidates: Vec<SettingChoice> = (1..4).map(|value| SettingChoice { knob: 1, value }).collect();
         let outcome = search(&goal, &candidates, 1, &mut run).expect("no run fails");

@@ -27,6 +27,11 @@ impl TuneJobChange<'_> {
         self.advised.iops < MUCH_WORSE * self.now.iops
     }
 
+    /// Whether it completes nothing with the advice.
+    pub fn is_starved(&self) -> bool {
+        self.now.iops > 0.0 && self.advised.iops == 0.0
+    }
+
     fn waits_longer(&self) -> bool {
         !self.now.is_flushed && self.advised.p99_ms * MUCH_WORSE > self.now.p99_ms
     }
@@ -43,6 +48,13 @@ impl TuneJobChange<'_> {
 
     fn loss(&self) -> Option<String> {
         let (now, advised) = (self.now, &self.advised);
+        if self.is_starved() {
+            return Some(format!(
+                "{} is starved: it completes nothing, now {} IOPS",
+                now.name,
+                significant(now.iops, 4)
+            ));
+        }
         let four = |value: f64| significant(value, 4);
         let rate = self
             .has_lost_rate()
@@ -125,7 +137,7 @@ mod tests {
         let advised = vec![job("log flush", 30.0, 20.0), job("batch read", 7.0, 5000.0)];
         let found = outcome(now, advised, [50.0, 20.0]).losses();
         let batch = "batch read falls from 100.0 to 7.000 IOPS and waits longer: p99 5000 ms, now 500.0 ms";
-        assert_eq!(found, [batch, "scan read falls from 5.000 to 0 IOPS"]);
+        assert_eq!(found, [batch, "scan read is starved: it completes nothing, now 5.000 IOPS"]);
     }
 
     #[test]

@@ -81,8 +81,9 @@ pub fn candidates_of(
     Ok(found)
 }
 
-/// Seconds that a whole run simulates at least after the warm-up: requests that a page cache answers end before a drive has settled.
-const WHOLE_S: u64 = 5;
+/// Seconds that a run simulates at least after the warm-up, however short it is: requests that a page cache answers end before a drive has
+/// settled, and programs that wait for their first read-ahead complete nothing.
+const LEAST_S: u64 = 10;
 
 /// Within this time jobs begin at random.
 const STARTS: Nanos = Nanos(100_000_000);
@@ -150,7 +151,7 @@ pub fn run_trial(
         }
     }
     let requests = whole * trial.parts / TuneTrial::WHOLE;
-    let least = Nanos(Nanos::from_secs(WHOLE_S).0 * trial.parts / TuneTrial::WHOLE);
+    let least = Nanos::from_secs(LEAST_S);
     let results = measure(&rig, workload.with_drawn_starts(STARTS), trial.seed, requests, least, stops)?;
     let figures = match job {
         Some(job) => TuneFigures::of_job(&results, job),

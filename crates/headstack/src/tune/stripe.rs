@@ -1,6 +1,6 @@
 //! The stripe of a rig's array: the data in it, and a partition's start that is aligned to it.
 
-use headstack_sim::rig::{Organisation, Rig};
+use headstack_sim::rig::Rig;
 
 /// The unit in which the start of a partition is given.
 pub(super) const UNIT_BYTES: u64 = 512;
@@ -13,14 +13,7 @@ pub(super) fn data_drives(rig: &Rig) -> Option<u64> {
     let spec = rig.resolved();
     let [array] = &spec.array[..] else { return None };
     let members = array.member_count(spec) as u64;
-    let drives = match array.organisation {
-        Organisation::Striping => members,
-        Organisation::Mirroring => members / u64::from(array.copies.max(1)),
-        Organisation::ParityDrive | Organisation::Raid5 => members.checked_sub(1)?,
-        Organisation::Raid6 => members.checked_sub(2)?,
-        Organisation::Concatenation | Organisation::ChainedDeclustering => return None,
-    };
-    Some(drives).filter(|drives| *drives > 0)
+    array.organisation.data_members(members, array.copies)
 }
 
 /// The first start of a partition, at or after the usual one, at which a stripe of the rig's only array begins.

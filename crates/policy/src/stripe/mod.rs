@@ -86,6 +86,13 @@ impl Array {
         self.shape.organisation == Organisation::Striping && matches!(self.shape.unit, Unit::Lengths(_))
     }
 
+    /// Blocks of data in a stripe of units of one length; none for an array without them, such as a mirror of whole drives.
+    pub fn stripe_sectors(&self) -> Option<u64> {
+        let Unit::Sectors(unit) = self.shape.unit else { return None };
+        let (organisation, members) = (self.shape.organisation, self.shape.members.len() as u64);
+        organisation.data_members(members, self.shape.copies)?.checked_mul(unit)
+    }
+
     /// Plans what the members must do for a request, which must lie within the array.
     pub fn plan(&mut self, request: &Request, view: &dyn Members, plan: &mut Plan) {
         assert!(request.end().0 <= self.sectors(), "{request:?} lies in an array of {}", self.sectors());

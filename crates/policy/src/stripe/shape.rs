@@ -28,6 +28,20 @@ pub enum Organisation {
     ChainedDeclustering,
 }
 
+impl Organisation {
+    /// Members' worth of data in a stripe of whole members; none where there is no stripe.
+    pub fn data_members(self, members: u64, copies: u32) -> Option<u64> {
+        let data = match self {
+            Organisation::Striping => members,
+            Organisation::Mirroring => members / u64::from(copies.max(1)),
+            Organisation::ParityDrive | Organisation::Raid5 => members.checked_sub(1)?,
+            Organisation::Raid6 => members.checked_sub(2)?,
+            Organisation::Concatenation | Organisation::ChainedDeclustering => return None,
+        };
+        Some(data).filter(|data| *data > 0)
+    }
+}
+
 impl fmt::Display for Organisation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The word in the file is the name.

@@ -134,6 +134,11 @@ impl ArrayLayer {
         self.array.concatenated_starts()
     }
 
+    /// Bytes of data in a stripe, if it has stripe units of one length.
+    pub(crate) fn stripe_bytes(&self) -> Option<u64> {
+        self.array.stripe_sectors()?.checked_mul(self.rebuild.sector_bytes.into())
+    }
+
     /// Number of its members, if they may be the arms of one disk, and the first block of each arm, if each serves a range of blocks.
     pub(crate) fn arms(&self) -> Option<(usize, &[u64])> {
         match self.array.concatenated_starts() {

@@ -254,7 +254,8 @@ fn page_cache(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLay
     let Volume { sectors, sector_bytes, .. } = below.volume();
     let copies = CopyCost::new(spec.host, sector_bytes);
     let cache = spec.host.page_cache.clone().unwrap_or_default();
-    Ok(VolumeLayer::new(PageCache::new(&cache, copies, sectors, sector_bytes)))
+    let stripe_bytes = below.layer::<ArrayLayer>().and_then(ArrayLayer::stripe_bytes);
+    Ok(VolumeLayer::new(PageCache::new(&cache, copies, (sectors, sector_bytes), stripe_bytes)))
 }
 
 fn throttle(spec: &StackSpec<'_>, below: &VolumeBelow<'_>) -> Result<VolumeLayer, Fault> {

@@ -18,9 +18,10 @@ pub struct PageCacheSpec {
     #[serde(skip_serializing_if = "has_linux_pages")]
     #[schemars(range(min = 512, max = 65536))]
     pub page_bytes: u32,
-    /// Largest read-ahead; 0 for none (Linux's default: 128).
+    /// Largest read-ahead; 0 for none (Linux's default: 128, and above an array with a stripe unit twice the data of a stripe, if that is more).
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1 << 20))]
-    pub read_ahead_kb: u32,
+    pub read_ahead_kb: Option<u32>,
     /// Share of the memory at which dirty pages are written in the background (Linux's default: 10).
     #[schemars(range(min = 1, max = 90), extend("x-unit" = "%"))]
     pub dirty_background_ratio: u32,
@@ -47,7 +48,7 @@ impl Default for PageCacheSpec {
         PageCacheSpec {
             memory_mb: 1024,
             page_bytes: 4096,
-            read_ahead_kb: 128,
+            read_ahead_kb: None,
             dirty_background_ratio: 10,
             dirty_ratio: 20,
             dirty_writeback_centisecs: 500,
@@ -59,7 +60,19 @@ impl Default for PageCacheSpec {
     }
 }
 
+/// Largest read-ahead of a disk in Linux. *Source:* Linux, `VM_READAHEAD_PAGES`.
+const READ_AHEAD_KB: u64 = 128;
+
 impl PageCacheSpec {
+    /// KiB of the largest read-ahead of a volume: the key, or the default for an array whose stripe has `stripe_bytes` of data, or for a disk.
+    ///
+    /// *Source:* Linux 6.12, `blk_apply_bdi_limits` (twice `io_opt`), and `raid0_set_limits`, `raid10_set_queue_limits`, `raid5_set_limits`, which
+    /// set `io_opt` to the data of a stripe.
+    pub fn read_ahead_kib(&self, stripe_bytes: Option<u64>) -> u64 {
+        let of_stripe = stripe_bytes.map_or(0, |bytes| bytes.saturating_mul(2) / 1024);
+        self.read_ahead_kb.map_or(of_stripe.max(READ_AHEAD_KB), u64::from)
+    }
+
     pub(super) fn check(&self) -> Result<(), Fault> {
         if self.page_bytes.is_power_of_two() {
             return Ok(());

@@ -3,10 +3,27 @@
 use super::array_spec::ArraySpec;
 use super::checks::{Checked, unused};
 use super::spec::{NamedDrive, RigSpec};
+use crate::os::PageCacheSpec;
 use headstack_model::spec::{Fault, did_you_mean};
 use headstack_model::{Geometry, Lbn};
 use headstack_policy::stripe::{Array, Organisation, Policy, Shape, ShapeError, Unit, UnitRun};
 use std::collections::BTreeSet;
+
+/// The default read-ahead in KiB of the rig's page cache, if it is the same for all volumes: those of a rig without arrays, or its only array.
+pub(super) fn read_ahead_kb(rig: &RigSpec) -> Option<u32> {
+    let stripe_bytes = match &rig.array[..] {
+        [] => None,
+        [array] => {
+            let in_array = array.members(rig).ok()?.len() + array.spares.len();
+            if in_array < rig.drives().count() {
+                return None;
+            }
+            array.stripe_bytes(rig)
+        }
+        _ => return None,
+    };
+    u32::try_from(PageCacheSpec::default().read_ahead_kib(stripe_bytes)).ok()
+}
 
 impl ArraySpec {
     /// All its drives, without spares.
@@ -24,6 +41,14 @@ impl ArraySpec {
             }
         }
         Ok(members)
+    }
+
+    /// Bytes of data in a stripe of units of one length; none for an array without them.
+    fn stripe_bytes(&self, rig: &RigSpec) -> Option<u64> {
+        let members = self.members(rig).ok()?;
+        let sector_bytes = members.first()?.spec.sector_bytes;
+        let data = self.organisation.data_members(members.len() as u64, self.copies)?;
+        self.stripe_unit_sectors?.checked_mul(data)?.checked_mul(sector_bytes.into())
     }
 
     /// The number of its drives, without spares, in a rig that was read.

@@ -37,6 +37,10 @@ pub(super) fn resolve(
     }
     check_volumes(&spec)?;
     array::check(&spec)?;
+    let read_ahead_kb = array::read_ahead_kb(&spec);
+    if let Some(cache) = &mut spec.host.page_cache {
+        cache.read_ahead_kb = cache.read_ahead_kb.or(read_ahead_kb);
+    }
     attach::check(&spec)?;
     spec.host.check()?;
     if let Some(config) = &spec.node {

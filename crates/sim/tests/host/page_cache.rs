@@ -1,9 +1,9 @@
 //! The page cache: read-ahead, hits, write-back, limits, flushes.
 
 use crate::support::*;
-use headstack_model::{Instant, Lbn, Nanos, Op, Request};
+use headstack_model::{Instant, Lbn, Nanos, Op, Request, drives};
 use headstack_sim::os::PageCache;
-use headstack_sim::{Engine, TimeSplit};
+use headstack_sim::{Engine, Rig, TimeSplit};
 use headstack_workload::{Issue, Load, Poll, ReadAdvice};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,11 +15,12 @@ struct Chain {
     waits: bool,
     direct: bool,
     advice: ReadAdvice,
+    volume: u32,
 }
 
 impl Chain {
     fn new(requests: Vec<Request>) -> Chain {
-        Chain { requests, next: 0, waits: false, direct: false, advice: ReadAdvice::Normal }
+        Chain { requests, next: 0, waits: false, direct: false, advice: ReadAdvice::Normal, volume: 0 }
     }
 }
 
@@ -32,7 +33,11 @@ impl Load for Chain {
                 self.waits = true;
                 self.next += 1;
                 let (direct, advice) = (self.direct, self.advice);
-                Poll::Issue(Issue { direct, advice, ..Issue::new(0, *request, self.next as u64 - 1) })
+                Poll::Issue(Issue {
+                    direct,
+                    advice,
+                    ..Issue::new(self.volume, *request, self.next as u64 - 1)
+                })
             }
         }
     }
@@ -100,6 +105,61 @@ fn read_ahead_of_zero_reads_page_by_page() {
     for advice in [ReadAdvice::Normal, ReadAdvice::Sequential, ReadAdvice::Random] {
         assert_eq!(command_blocks("page_cache.read_ahead_kb = 0", advice), [8; 64 * 16]);
     }
+}
+
+/// A rig with this array of five drives, and these keys.
+fn array_rig(organisation: &str, drives: u32, keys: &str) -> Rig {
+    let text = format!(
+        "[drive]\npreset = \"exos-x18\"\ncount = {drives}\nvolume = \"data\"\n[host.page_cache]\nmemory_mb = 64\n{keys}\n\
+         [array]\norganisation = \"{organisation}\"\ndrives = [\"data0\", \"data1\", \"data2\", \"data3\"]\n"
+    );
+    let text = if organisation == "mirroring-whole" {
+        text.replace("mirroring-whole", "mirroring").replace(", \"data2\", \"data3\"", "")
+    } else {
+        text + "stripe_unit_sectors = 256\n"
+    };
+    Rig::parse(&text, "rig", &mut |name| drives::load(name)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn read_ahead_above_an_array_is_twice_the_data_of_a_stripe_by_default() {
+    let default = |organisation: &str, drives: u32| {
+        array_rig(organisation, drives, "")
+            .resolved()
+            .host
+            .page_cache
+            .as_ref()
+            .and_then(|cache| cache.read_ahead_kb)
+    };
+    // Stripe units of 128 KiB on four drives.
+    for (organisation, expected) in
+        [("striping", 1024), ("raid-5", 768), ("raid-6", 512), ("parity-drive", 768), ("mirroring", 512)]
+    {
+        assert_eq!(default(organisation, 4), Some(expected), "{organisation}");
+    }
+    assert_eq!(default("mirroring-whole", 2), Some(128), "a mirror of whole drives has no stripe");
+    // A fifth drive that is a volume of its own has another default than the array.
+    assert_eq!(default("raid-5", 5), None);
+}
+
+#[test]
+fn default_read_ahead_of_an_array_is_read_in_one_go_and_a_key_replaces_it() {
+    let end = |keys: &str, drives: u32, volume: u32| {
+        let mut engine = array_rig("raid-5", drives, keys).build(1).unwrap_or_else(|error| panic!("{error}"));
+        let requests = sequential(400, 128);
+        let mut load = Chain::new(requests);
+        load.volume = volume;
+        let mut seen = Seen::default();
+        engine.run_observed(&mut load, &mut seen);
+        seen.finished.last().map(|last| last.completion.completed)
+    };
+    let volumes = array_rig("raid-5", 5, "");
+    let array = volumes.volumes().iter().position(|volume| volume.name == "array").expect("it is one") as u32;
+    let of_default = end("", 5, array);
+    assert_eq!(of_default, end("read_ahead_kb = 768", 5, array));
+    assert_ne!(of_default, end("read_ahead_kb = 128", 5, array));
+    // The drive outside the array has that of a disk.
+    assert_eq!(end("", 5, 1 - array), end("read_ahead_kb = 128", 5, 1 - array));
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl JobFile {
             .into_iter()
             .unzip();
         let notes = capped_note(&self.jobs).into_iter().chain(layout.notes()).collect();
-        Ok(FioLoad::new(members, infos, files, notes, zoned))
+        Ok(FioLoad::new(members, infos, files, notes, zoned, layout.into_only_disk()))
     }
 
     /// Checks that there are no more clones, files and outstanding requests than a host has memory for.

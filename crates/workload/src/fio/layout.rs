@@ -15,6 +15,7 @@ use super::load::FioFile;
 use super::settings::FileArea;
 use super::value::Amount;
 use crate::VolumeInfo;
+use crate::only_disk::OnlyDisk;
 
 /// Regions begin at multiples of this.
 const REGION_ALIGNMENT: u64 = 4096;
@@ -42,7 +43,7 @@ pub(super) struct Layout<'a> {
     /// Jobs that have a volume because they name nothing.
     nameless: Vec<String>,
     /// The first `/dev/…` that is the only volume.
-    only_disk: Option<String>,
+    only_disk: OnlyDisk,
     /// Files that are all of the first volume: `fill_device`.
     fillers: Vec<String>,
 }
@@ -70,7 +71,7 @@ impl<'a> Layout<'a> {
             used: Vec::new(),
             regions: Vec::new(),
             nameless: Vec::new(),
-            only_disk: None,
+            only_disk: OnlyDisk::default(),
             fillers: Vec::new(),
         }
     }
@@ -124,15 +125,17 @@ impl<'a> Layout<'a> {
 
     /// Refuses a second disk of a rig that has one: two jobs that have a disk each would share an arm without a word.
     fn check_one_disk(&mut self, name: &str) -> Result<(), Fault> {
-        let first = self.only_disk.get_or_insert_with(|| name.to_string());
-        if whole_disk(first) == whole_disk(name) {
-            return Ok(());
-        }
-        let (name, first, volume) = (show(name), show(first), show(&self.volumes[0].name));
+        let Err(first) = self.only_disk.admit(name) else { return Ok(()) };
+        let (name, first, volume) = (show(name), show(&first), show(&self.volumes[0].name));
         let message = format!(
             "`{name}` and `{first}` are two disks, and the rig has one volume, `{volume}`; of a rig of one drive `--set drive.count=2` makes `disk0` and `disk1`"
         );
         Err(("filename", message))
+    }
+
+    /// The disk for which the only volume of a rig stands, as far as the jobs say it.
+    pub(super) fn into_only_disk(self) -> OnlyDisk {
+        self.only_disk
     }
 
     /// The volume that an export of an NBD server stands for: that of its name, or the only one.
@@ -364,24 +367,6 @@ impl<'a> Layout<'a> {
         };
         self.used.iter().map(volume).chain(self.regions.iter().map(region)).collect()
     }
-}
-
-/// The disk of a device file: that of a partition is the name without the partition's number (`sda1`, `nvme0n1p1`, `…-part1`).
-fn whole_disk(name: &str) -> &str {
-    let bare = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
-    if bare.len() == name.len() {
-        return name;
-    }
-    if let Some(disk) = bare.strip_suffix("-part") {
-        return disk;
-    }
-    let ends_in_digit = |text: &str| text.ends_with(|last: char| last.is_ascii_digit());
-    if let Some(disk) = bare.strip_suffix('p').filter(|disk| ends_in_digit(disk)) {
-        return disk;
-    }
-    let file = bare.rsplit('/').next().unwrap_or(bare);
-    let has_letters = ["sd", "hd", "vd", "xvd"].iter().any(|kind| file.starts_with(kind));
-    if has_letters { bare } else { name }
 }
 
 /// The name of the export in a URI of NBD: `nbd+unix:///NAME?socket=…`, `nbd://HOST:PORT/NAME`.

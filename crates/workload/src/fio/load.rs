@@ -16,6 +16,7 @@ use super::settings::{ExitScope, FlowRules, SteadyRules};
 use super::steady::SteadyWatch;
 use super::zoned::ZonedVolumes;
 use crate::load::{Issue, Load, Poll, ReadAdvice};
+use crate::only_disk::OnlyDisk;
 use crate::trace::ReplayError;
 
 /// A clone of a job, as results name it. Its number in [`FioLoad::jobs`] is the source of its requests.
@@ -108,10 +109,10 @@ impl Worker {
     }
 
     #[inline]
-    fn poll(&mut self, now: Instant, zoned: &mut ZonedVolumes) -> Step {
+    fn poll(&mut self, now: Instant, zoned: &mut ZonedVolumes, only_disk: &mut OnlyDisk) -> Step {
         match self {
             Worker::Made(process) => process.poll(now, zoned),
-            Worker::Logged(logged) => logged.poll(now),
+            Worker::Logged(logged) => logged.poll(now, only_disk),
         }
     }
 
@@ -173,6 +174,7 @@ enum Standing {
 pub struct FioLoad {
     members: Vec<Member>,
     zoned: ZonedVolumes,
+    only_disk: OnlyDisk,
     standing: Vec<Standing>,
     windows: Vec<Option<FioWindow>>,
     jobs: Vec<FioJob>,
@@ -197,6 +199,7 @@ impl FioLoad {
         files: Vec<FioFile>,
         notes: Vec<String>,
         zoned: ZonedVolumes,
+        only_disk: OnlyDisk,
     ) -> FioLoad {
         let count = members.len();
         let mut stage_left = Vec::new();
@@ -212,6 +215,7 @@ impl FioLoad {
         let mut load = FioLoad {
             members,
             zoned,
+            only_disk,
             standing: vec![Standing::Waiting; count],
             windows: vec![None; count],
             jobs,
@@ -319,7 +323,7 @@ impl FioLoad {
             return None;
         }
         let member = &mut self.members[index];
-        match member.worker.poll(now, &mut self.zoned) {
+        match member.worker.poll(now, &mut self.zoned, &mut self.only_disk) {
             Step::Issue(requested) => {
                 if requested.more {
                     self.ready.push_back(source);

@@ -14,6 +14,7 @@ use super::request::FioRequest;
 use super::settings::Settings;
 use crate::VolumeInfo;
 use crate::load::{Load, Poll};
+use crate::only_disk::OnlyDisk;
 use crate::trace::{DeviceMap, OutOfRange, Replay, ReplayError, ReplayOptions, Trace};
 
 pub(super) struct Logged {
@@ -76,11 +77,14 @@ impl Logged {
         volumes: &[VolumeInfo],
         volume: Option<u32>,
     ) -> Logged {
-        let all_to = volume.or((volumes.len() == 1).then_some(0));
         let names = volumes.iter().zip(0..).flat_map(|(volume, number)| {
             [(volume.name.clone(), number), (format!("/dev/{}", volume.name), number)]
         });
-        let devices = all_to.map_or_else(|| DeviceMap::Named(names.collect()), DeviceMap::AllTo);
+        let devices = match volume {
+            Some(volume) => DeviceMap::AllTo(volume),
+            None if volumes.len() == 1 => DeviceMap::OneDisk(OnlyDisk::default()),
+            None => DeviceMap::Named(names.collect()),
+        };
         let time_scale = settings.log.time_scale();
         let options = ReplayOptions { time_scale, devices, out_of_range: OutOfRange::Error };
         Logged {
@@ -125,8 +129,16 @@ impl Logged {
         self.replay.handle_completion(self.replayed(now), self.last);
     }
 
+    /// The next step. The logs of a load share the disk that a rig's only volume stands for.
     #[inline(never)]
-    pub(super) fn poll(&mut self, now: Instant) -> Step {
+    pub(super) fn poll(&mut self, now: Instant, only_disk: &mut OnlyDisk) -> Step {
+        self.replay.exchange_disk(only_disk);
+        let step = self.step(now);
+        self.replay.exchange_disk(only_disk);
+        step
+    }
+
+    fn step(&mut self, now: Instant) -> Step {
         if self.out >= self.depth {
             return Step::Blocked;
         }

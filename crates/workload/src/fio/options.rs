@@ -355,7 +355,7 @@ const HONOURED: &[FioOption] = honoured! {
     Text "read_iolog" => store log.names, Given::owned,
         "Replay a log of fio (v2, v3) or any other trace instead of making requests up; several, separated by \
          `:`, are for a clone each. It goes to the volume that `filename` names, or to those that it names \
-         itself";
+         itself; on a rig of one volume a second disk is refused";
     Flag "replay_no_stall" => store log.no_stall, Given::flag,
         "Replay as fast as `iodepth` lets it, whatever the log's times";
     Count "replay_time_scale" => store log.time_percent, |v| v.count(1, 100_000),

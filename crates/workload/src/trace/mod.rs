@@ -24,6 +24,8 @@ mod iolog;
 mod msr;
 mod names;
 mod packed;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod reader;
 mod record;
 mod replay;
@@ -100,7 +102,24 @@ pub fn all() -> &'static [Format] {
         table::FORMAT_CSV,
         table::FORMAT_TSV,
     ];
-    &ALL
+    const JOINED: [Format; ALL.len() + WITH_FEATURES.len()] = joined(&ALL, &WITH_FEATURES);
+    &JOINED
+}
+
+/// Formats that need a feature.
+#[cfg(feature = "parquet")]
+const WITH_FEATURES: [Format; 1] = [parquet::FORMAT];
+#[cfg(not(feature = "parquet"))]
+const WITH_FEATURES: [Format; 0] = [];
+
+const fn joined<const N: usize>(first: &[Format], then: &[Format]) -> [Format; N] {
+    let mut all = [first[0]; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < first.len() { first[at] } else { then[at - first.len()] };
+        at += 1;
+    }
+    all
 }
 
 /// The format of this name.

@@ -45,15 +45,33 @@ pub(super) fn peek<'a>(
     Ok((head.clone(), io::Cursor::new(head).chain(input)))
 }
 
-/// The input, decompressed if it is compressed.
-pub(super) fn unpack<'a>(input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+/// An input that is not compressed.
+pub(super) struct Unpacked<'a> {
+    pub(super) input: Box<dyn BufRead + 'a>,
+    /// Whether it is the text of a Parquet file's rows.
+    pub(super) is_parquet: bool,
+}
+
+/// The input, decompressed if it is compressed, and as text if it is a Parquet file.
+pub(super) fn unpack<'a>(input: impl Read + 'a) -> io::Result<Unpacked<'a>> {
+    let (head, input) = peek(decompressed(input)?, MAGIC)?;
+    if head != *b"PAR1" {
+        return Ok(Unpacked { input: Box::new(input), is_parquet: false });
+    }
+    #[cfg(feature = "parquet")]
+    return Ok(Unpacked { input: super::parquet::unpack(input)?, is_parquet: true });
+    #[cfg(not(feature = "parquet"))]
+    Err(io::Error::new(io::ErrorKind::Unsupported, "a Parquet file, which this program was built without"))
+}
+
+fn decompressed<'a>(input: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     let (head, input) = peek(BufReader::with_capacity(BUFFER, input), MAGIC)?;
     Ok(match Packing::of_head(&head) {
         Packing::None => Box::new(input),
         Packing::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))),
         #[cfg(feature = "zstd")]
         Packing::Zstd => {
-            let unpacked = Unpacked(zstd::Decoder::with_buffer(input)?);
+            let unpacked = ZstdOutput(zstd::Decoder::with_buffer(input)?);
             Box::new(BufReader::with_capacity(BUFFER, unpacked))
         }
         #[cfg(not(feature = "zstd"))]
@@ -70,10 +88,10 @@ fn without_zstd() -> io::Error {
 
 /// The output of zstd's decompressor; its error for exceeding the one limit is put in words.
 #[cfg(feature = "zstd")]
-struct Unpacked<R>(R);
+struct ZstdOutput<R>(R);
 
 #[cfg(feature = "zstd")]
-impl<R: Read> Read for Unpacked<R> {
+impl<R: Read> Read for ZstdOutput<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into).map_err(|error| {
             if error.to_string().contains("too much memory") {

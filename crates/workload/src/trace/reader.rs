@@ -23,6 +23,19 @@ impl<I: Iterator<Item = Record>> Source for RecordSource<I> {
     }
 }
 
+/// An input that is said to be a Parquet file, and is none.
+struct NoParquet;
+
+impl Source for NoParquet {
+    fn next_record(&mut self) -> Result<Option<Record>, Fault> {
+        Err(Fault::Header { what: "is not that of a Parquet file" })
+    }
+
+    fn position(&self) -> Place {
+        Place::Whole
+    }
+}
+
 /// A trace of any format. It holds one record and some buffers, however long it is.
 pub struct Trace<'a> {
     file: String,
@@ -57,7 +70,8 @@ impl<'a> Trace<'a> {
         columns: &ColumnNames,
     ) -> Result<Trace<'a>, TraceError> {
         let fault = |fault| TraceError { file: file.to_string(), place: Place::Whole, fault };
-        let mut input = packed::unpack(input).map_err(|error| fault(error.into()))?;
+        let packed::Unpacked { mut input, is_parquet } =
+            packed::unpack(input).map_err(|error| fault(error.into()))?;
         if !columns.is_empty() {
             let wrong = |error: std::io::Error| match error.kind() {
                 std::io::ErrorKind::InvalidInput => {
@@ -71,9 +85,14 @@ impl<'a> Trace<'a> {
         let (head, input) = packed::peek(input, HEAD).map_err(|error| fault(error.into()))?;
         let format = match format {
             Some(format) => format,
+            None if is_parquet => of_columns(&head).map_err(fault)?,
             None => sniff(&head).map_err(fault)?,
         };
-        let source = (format.read)(Box::new(input));
+        let source: Box<dyn Source + 'a> = if format.name == PARQUET && !is_parquet {
+            Box::new(NoParquet)
+        } else {
+            (format.read)(Box::new(input))
+        };
         let file = file.to_string();
         Ok(Trace { file, format, source, patience: 0, skipped: 0, first_skipped: None, done: false })
     }
@@ -140,6 +159,17 @@ impl Iterator for Trace<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_record().transpose()
+    }
+}
+
+/// The name of the format of Parquet files.
+const PARQUET: &str = "parquet";
+
+/// The format of a Parquet file whose columns have these names.
+fn of_columns(head: &[u8]) -> Result<&'static Format, Fault> {
+    match table::missing_of(head) {
+        Some(what) => Err(Fault::Header { what }),
+        None => Ok(super::named(PARQUET).expect("Parquet files are recognised by programs that read them")),
     }
 }
 

@@ -12,6 +12,7 @@ use thiserror::Error;
 use super::{Kind, Record, Trace, TraceError};
 use crate::VolumeInfo;
 use crate::load::{Issue, Load, Poll};
+use crate::only_disk::OnlyDisk;
 
 /// Options of a replay.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,8 @@ pub enum DeviceMap {
     AllTo(u32),
     /// Each by its name in the trace, to the given volume.
     Named(BTreeMap<String, u32>),
+    /// All to the only volume, which stands for one disk: a second `/dev/…` is refused.
+    OneDisk(OnlyDisk),
 }
 
 /// The treatment of blocks beyond the end of a volume.
@@ -77,6 +80,19 @@ pub enum ReplayError {
         /// The request, counted from 1.
         request: u64,
         device: String,
+    },
+    #[error(
+        "{file}: request {request}: `{device}` and `{first}` are two disks, and the rig has one volume, `{volume}`; name both in the rig (`[[drive]]` with \
+         `volume`), or send all to one with `filename` in the job"
+    )]
+    TwoDisks {
+        file: String,
+        /// The request, counted from 1.
+        request: u64,
+        device: String,
+        /// The disk that was named before.
+        first: String,
+        volume: String,
     },
     #[error(
         "{file}: request {request}: device {device} is to go to volume {volume}, and the rig has {volumes}"
@@ -152,6 +168,13 @@ impl<'a> Replay<'a> {
             issued: 0,
             counts: ReplayCounts::default(),
             error: None,
+        }
+    }
+
+    /// Exchanges the disk that a rig's only volume stands for, which several replays of a load share, if this one maps to it.
+    pub(crate) fn exchange_disk(&mut self, shared: &mut OnlyDisk) {
+        if let DeviceMap::OneDisk(own) = &mut self.options.devices {
+            std::mem::swap(own, shared);
         }
     }
 
@@ -243,7 +266,7 @@ impl<'a> Replay<'a> {
         let label = || self.trace.header().label(device);
         let file = || self.trace.file().to_string();
         let (request, volumes, count) = (self.read, self.volumes.len(), self.known.len() + 1);
-        let volume = match &self.options.devices {
+        let volume = match &mut self.options.devices {
             DeviceMap::FirstAppearance if count > volumes => {
                 return Err(ReplayError::TooManyDevices {
                     file: file(),
@@ -255,6 +278,14 @@ impl<'a> Replay<'a> {
             }
             DeviceMap::FirstAppearance => count as u32 - 1,
             DeviceMap::AllTo(volume) => *volume,
+            DeviceMap::OneDisk(disk) => {
+                let device = label();
+                if let Some(first) = disk_name(&device).and_then(|name| disk.admit(name).err()) {
+                    let volume = self.volumes.first().map_or_else(String::new, |volume| volume.name.clone());
+                    return Err(ReplayError::TwoDisks { file: file(), request, device, first, volume });
+                }
+                0
+            }
             DeviceMap::Named(map) => match map.get(&label()) {
                 Some(volume) => *volume,
                 None => return Err(ReplayError::Unmapped { file: file(), request, device: label() }),
@@ -275,6 +306,11 @@ impl<'a> Replay<'a> {
         // Out of range means a negative or unbounded factor; `as` ends at the ends of the range.
         Nanos((span.0 as f64 * self.options.time_scale) as u64)
     }
+}
+
+/// The name, if it is that of a device file.
+fn disk_name(device: &str) -> Option<&str> {
+    device.starts_with("/dev/").then_some(device)
 }
 
 impl Load for Replay<'_> {

@@ -56,7 +56,7 @@ fn is_of_msr(line: &[u8]) -> bool {
 
 const NOTE: &str = "the first line names the columns, in any order; `--columns` gives names for others";
 
-const CARRIES: Carries = Carries {
+pub(super) const CARRIES: Carries = Carries {
     latest: text::LATEST,
     empty: true,
     flush: true,
@@ -272,6 +272,11 @@ pub(super) fn missing(head: &[u8]) -> Option<&'static str> {
     TableColumns::parse(line).err()
 }
 
+/// What a first line lacks for a trace, whatever it names.
+pub(super) fn missing_of(head: &[u8]) -> Option<&'static str> {
+    TableColumns::parse(text::first_line(head)?).err()
+}
+
 /// Where in a line a column is, and its unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TableColumns {
@@ -387,14 +392,14 @@ fn kind_of(word: &[u8]) -> Result<Kind, Fault> {
     }
 }
 
-struct TableReader<R> {
+pub(super) struct TableReader<R> {
     lines: Lines<R>,
     layout: Option<TableColumns>,
     names: Names,
 }
 
 impl<R: BufRead> TableReader<R> {
-    fn new(lines: Lines<R>) -> TableReader<R> {
+    pub(super) fn new(lines: Lines<R>) -> TableReader<R> {
         TableReader { lines, layout: None, names: Names::default() }
     }
 }

@@ -3,7 +3,7 @@
 use crate::ours::{Timed, build, parse, run, volumes};
 use headstack_model::{Instant, Nanos, Op};
 use headstack_workload::fio::FioLoad;
-use headstack_workload::{Load, ReadAdvice};
+use headstack_workload::{Load, ReadAdvice, VolumeInfo};
 
 const MS: u64 = 1_000_000;
 
@@ -185,6 +185,49 @@ fn log_is_replayed_at_its_times_and_queue_depth() {
     assert_eq!(
         output("read_iolog=a.log\nfilename=/dev/sda\nnumjobs=1", waits),
         [(0, Read, 0), (13, Read, 8)]
+    );
+}
+
+#[test]
+fn two_disks_of_logs_are_not_taken_for_the_only_volume() {
+    const TWO: &str = "fio version 2 iolog\n/dev/sda add\n/dev/sdb add\n/dev/sda open\n/dev/sdb open\n/dev/sda read 0 4096\n\
+                       /dev/sdb read 8192 4096\n";
+    const ONE: &str = "fio version 3 iolog\n0 /dev/sda1 add\n0 /dev/sda2 add\n1 /dev/sda1 read 0 4096\n2 /dev/sda2 read 8192 4096\n";
+    const OTHER: &str = "fio version 3 iolog\n0 /dev/sdb add\n1 /dev/sdb read 0 4096\n";
+    let one = [VolumeInfo { name: "disk".to_string(), sectors: 1 << 20, sector_bytes: 512, zones: None }];
+    let two = ["sda", "sdb"].map(|name| VolumeInfo { name: name.to_string(), ..one[0].clone() });
+    let output = |job: &str, volumes: &[VolumeInfo]| -> (Vec<u32>, Option<String>) {
+        let file = parse(job).unwrap_or_else(|error| panic!("{error}"));
+        let mut open = |name: &str| -> std::io::Result<Box<dyn std::io::Read>> {
+            Ok(Box::new(
+                match name {
+                    "two" => TWO,
+                    "one" => ONE,
+                    _ => OTHER,
+                }
+                .as_bytes(),
+            ))
+        };
+        let mut load = file.build_reading(volumes, 1, &mut open).unwrap_or_else(|error| panic!("{error}"));
+        let all = run(&mut load, Nanos(10 * MS), 1000);
+        (all.iter().map(|issued| issued.issue.device).collect(), load.error().map(ToString::to_string))
+    };
+    let refused = |job: &str| {
+        let (_, error) = output(job, &one);
+        let error = error.unwrap_or_else(|| panic!("{job}"));
+        assert!(
+            error.contains("`/dev/sdb` and `/dev/sda` are two disks, and the rig has one volume, `disk`"),
+            "{error}"
+        );
+    };
+    refused("[a]\nread_iolog=two");
+    refused("[a]\nfilename=/dev/sda\nsize=1m\n[b]\nread_iolog=other");
+    assert_eq!(output("[a]\nread_iolog=two", &two), (vec![0, 1], None));
+    assert_eq!(output("[a]\nread_iolog=one", &one), (vec![0, 0], None));
+    assert_eq!(
+        output("[a]\nread_iolog=two\nfilename=/dev/sda", &one),
+        (vec![0, 0], None),
+        "the job sends all there"
     );
 }
 

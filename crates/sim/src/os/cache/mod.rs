@@ -155,8 +155,13 @@ impl PageCache {
     /// Number of requests and transfers for which memory is allocated at the start.
     const AT_ONCE: usize = 1024;
 
-    /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes.
-    pub(crate) fn new(spec: &PageCacheSpec, copies: CopyCost, sectors: u64, sector_bytes: u32) -> PageCache {
+    /// A page cache for a volume of `sectors` blocks of `sector_bytes` bytes, above an array with `stripe_bytes` of data in a stripe if given.
+    pub(crate) fn new(
+        spec: &PageCacheSpec,
+        copies: CopyCost,
+        (sectors, sector_bytes): (u64, u32),
+        stripe_bytes: Option<u64>,
+    ) -> PageCache {
         let page_sectors = u64::from((spec.page_bytes / sector_bytes).max(1));
         let page_bytes = page_sectors * u64::from(sector_bytes);
         let pages = |kb: u64| kb * 1024 / page_bytes;
@@ -165,7 +170,7 @@ impl PageCache {
             pages: Pages::new(room),
             sectors,
             page_sectors,
-            ahead_most: pages(u64::from(spec.read_ahead_kb)),
+            ahead_most: pages(spec.read_ahead_kib(stripe_bytes)),
             request_most: pages(1280),
             copies,
             readers: Vec::new(),
