@@ -10,6 +10,7 @@
 mod bands;
 pub mod electronics;
 pub(crate) mod fit;
+mod gaps;
 mod heads_first;
 mod layout;
 mod prober;
@@ -94,7 +95,7 @@ pub async fn mechanics_of(disk: Disk, stretches: &[Stretch], period: f64, noise:
     settle_turns(&mut stretches);
     let mut placing = layout::find(&mut prober, &stretches, noise).await;
     if placing.is_heads_first() {
-        seek::widen(&mut prober, &mut placing).await;
+        gaps::widen(&mut prober, &mut placing).await;
     }
     let seeks = seek::measure(&mut prober, &placing).await;
     LearnedMechanics {

@@ -38,7 +38,7 @@ pub struct Seeks {
 }
 
 /// Resolution of a sample, in turns.
-const SHARE: f64 = 0.0006;
+pub(super) const SHARE: f64 = 0.0006;
 /// Places from which each distance is measured, in each direction.
 const PLACES: u32 = 3;
 /// Number of places at which heads are switched.
@@ -85,6 +85,10 @@ impl<'a> Finder<'a> {
         Finder { placing, cylinders: placing.cylinders(), by_head }
     }
 
+    pub(super) fn heads(&self) -> u32 {
+        self.placing.heads
+    }
+
     /// A whole track at a cylinder under a head.
     pub(super) fn track(&self, cylinder: u32, head: u32) -> Option<Spot> {
         let pieces = self.by_head.get(&head)?;
@@ -111,7 +115,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Distances to measure: one by one, then by their logarithm, and evenly up to the longest.
-fn distances(cylinders: u32) -> Vec<u32> {
+pub(super) fn distances(cylinders: u32) -> Vec<u32> {
     let longest = cylinders.saturating_sub(1);
     if longest == 0 {
         return Vec::new();
@@ -153,12 +157,12 @@ pub(super) async fn measure(prober: &mut Prober, placing: &Placing) -> Seeks {
     seeks
 }
 
-fn nanos(prober: &Prober, turns: f64) -> Nanos {
+pub(super) fn nanos(prober: &Prober, turns: f64) -> Nanos {
     Nanos((turns * prober.period()).max(0.0).round() as u64)
 }
 
 /// Time until the head, already on the track, has read a block there, in turns.
-async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
+pub(super) async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Option<f64> {
     let mut all = Vec::new();
     for place in 0..PLACES * 2 {
         let cylinder = (finder.cylinders - 1) / (PLACES * 2) * place;
@@ -173,7 +177,7 @@ async fn overhead(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> Opti
     median(all)
 }
 
-async fn curve(
+pub(super) async fn curve(
     prober: &mut Prober,
     finder: &Finder<'_>,
     within: &Range<u32>,
@@ -216,57 +220,6 @@ async fn head_switch(prober: &mut Prober, finder: &Finder<'_>, write: bool) -> O
     median(all)
 }
 
-/// Widens the gaps between zones to what seeks over them take: cylinders without a block lie there.
-pub(super) async fn widen(prober: &mut Prober, placing: &mut Placing) {
-    let zones = placing.zones();
-    let Some(longest) = zones.iter().max_by_key(|zone| zone.cylinders.end - zone.cylinders.start) else {
-        return;
-    };
-    if zones.len() < 2 {
-        return;
-    }
-    let room = longest.cylinders.end - longest.cylinders.start;
-    let short: Vec<u32> =
-        distances(room).into_iter().filter(|distance| *distance <= 200.min(room / 2)).collect();
-    let (mut borders, curve) = {
-        let finder = Finder::new(placing);
-        let Some(overhead) = overhead(prober, &finder, false).await else { return };
-        let curve = curve(prober, &finder, &longest.cylinders, &short, overhead, false).await;
-        let mut borders = Vec::new();
-        for pair in zones.windows(2) {
-            let from = placing.pieces[pair[0].pieces.end - 1].tracks.last();
-            let to = placing.pieces[pair[1].pieces.start].tracks.spot(0);
-            let least = prober.least(&from, &to, false, SHARE).await;
-            let time = least.map(|least| nanos(prober, least.turns() - overhead));
-            borders.push((pair[1].pieces.start, time));
-        }
-        (borders, curve)
-    };
-    borders.reverse();
-    for (index, time) in borders {
-        let distance = time.and_then(|time| distance_of(&curve, time)).unwrap_or(1);
-        for piece in &mut placing.pieces[index..] {
-            piece.cylinder += distance.saturating_sub(1);
-        }
-    }
-}
-
-/// The shortest distance over which a seek takes this time.
-fn distance_of(curve: &[SeekPoint], time: Nanos) -> Option<u32> {
-    let tolerance = 1.0 + time.0 as f64 * 0.005;
-    let time = time.0 as f64;
-    let first = curve.first()?;
-    if time <= first.time.0 as f64 + tolerance {
-        return Some(first.distance);
-    }
-    curve.windows(2).find_map(|pair| {
-        let (from, to) = (pair[0].time.0 as f64, pair[1].time.0 as f64);
-        let share = ((time - from) / (to - from).max(1.0)).clamp(0.0, 1.0);
-        let apart = f64::from(pair[1].distance - pair[0].distance);
-        (time <= to + tolerance).then(|| pair[0].distance + (share * apart).round() as u32)
-    })
-}
-
 /// The extra time of writes over reads of the same distances.
 fn settle(seeks: &Seeks) -> Option<i64> {
     let of_read = |distance| seeks.reads.iter().find(|point| point.distance == distance);
@@ -277,7 +230,7 @@ fn settle(seeks: &Seeks) -> Option<i64> {
     median(differences.collect()).map(|settle| settle as i64)
 }
 
-fn median(mut numbers: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut numbers: Vec<f64>) -> Option<f64> {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len() / 2;
     let upper = *numbers.get(middle)?;
