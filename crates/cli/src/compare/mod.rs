@@ -80,7 +80,7 @@ pub(crate) struct Compare {
 impl Compare {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let (load, names) = self.names.split_last().expect("two names are required");
-        let rigs = self.rigs(names)?;
+        let rigs = self.rigs(names, load)?;
         let varied = self.vary.iter().map(|text| grid::Varied::parse(text)).collect::<Result<Vec<_>, _>>()?;
         if rigs.len() == 1 && varied.is_empty() && self.repeat == 1 {
             return Err(Failure::Input(
@@ -158,10 +158,10 @@ impl Compare {
         Ok(ended)
     }
 
-    fn rigs(&self, names: &[String]) -> Result<Vec<(String, Rig)>, Failure> {
+    fn rigs(&self, names: &[String], load: &str) -> Result<Vec<(String, Rig)>, Failure> {
         let mut rigs = Vec::new();
         for name in names {
-            let mut rig = rig::load::load(name)?;
+            let mut rig = rig::load::load_before(name, load)?;
             self.options.apply(&mut rig)?;
             rigs.push((name.clone(), rig));
         }

@@ -164,6 +164,9 @@ fn number<T: FromStr>(text: &str) -> Result<T, String> {
 fn blocks(text: &str) -> Result<(Lbn, Lbn), String> {
     let (start, count) = text.split_once('+').unwrap_or((text, "1"));
     let (start, count) = (number::<u64>(start)?, number::<u64>(count)?);
+    if count == 0 {
+        return Err("COUNT is 0: must be at least 1".to_string());
+    }
     let end = start.checked_add(count).ok_or_else(|| format!("`{text}` ends beyond block 2^64"))?;
     Ok((Lbn(start), Lbn(end)))
 }
@@ -317,6 +320,8 @@ mod tests {
         assert!(error("medium-error@-7").contains("`-7` is no whole number"));
         assert!(error("medium-error@18446744073709551615").contains("beyond block 2^64"));
         assert!(error("slow@7:many").contains("`many`"));
+        assert_eq!(error("medium-error@10+0"), "COUNT is 0: must be at least 1");
+        assert_eq!(error("slow@10+0:2"), "COUNT is 0: must be at least 1");
         assert_eq!(
             error("slow-drive@60s:2%:800ms"),
             "must be written as slow-drive@TIME+LENGTH:SHARE%:DELAY or slow-drive@{KEY = VALUE, …}"

@@ -72,7 +72,7 @@ impl Explore {
 
     /// The page with the experiment of these arguments.
     fn page(&self, load: &str) -> Result<String, Failure> {
-        let mut rig = rig::load::load(&self.rig)?;
+        let mut rig = rig::load::load_before(&self.rig, load)?;
         self.options.apply(&mut rig)?;
         let mut experiment = experiment::collect(&rig, load, &self.load_options, self.options.seed)?;
         experiment.rig.clone_from(&self.rig);

@@ -43,7 +43,7 @@ pub(crate) struct Simulate {
 
 impl Simulate {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut with = rig::load::load(&self.rig)?;
+        let mut with = rig::load::load_before(&self.rig, &self.load)?;
         if with.resolved().rearrange.is_none() {
             with.set("rearrange", "{}").map_err(Failure::input)?;
         }

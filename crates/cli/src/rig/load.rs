@@ -10,6 +10,20 @@ pub(crate) fn load(name: &str) -> Result<Rig, Failure> {
     headstack::load_rig(name, &SystemFiles).map_err(Failure::input)
 }
 
+/// As [`load`], for a command whose arguments are a rig and then a load.
+///
+/// *Errors:* as [`load`]; the message says so where the two are swapped.
+pub(crate) fn load_before(name: &str, workload: &str) -> Result<Rig, Failure> {
+    headstack::load_rig(name, &SystemFiles).map_err(|error| {
+        match headstack::load_rig(workload, &SystemFiles) {
+            Ok(_) => Failure::Input(format!(
+                "{name}: no rig or drive; the rig comes before the load: {workload} {name}"
+            )),
+            Err(_) => Failure::input(error),
+        }
+    })
+}
+
 /// The rig in a file, or a rig with the drive in it, for a check.
 pub(crate) fn check(name: &str) -> Result<Rig, Failure> {
     headstack::read_rig(name, &SystemFiles).map_err(|error| match error {

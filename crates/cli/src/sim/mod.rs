@@ -49,7 +49,7 @@ pub(crate) struct Sim {
 
 impl Sim {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut rig = rig::load::load(&self.rig)?;
+        let mut rig = rig::load::load_before(&self.rig, &self.load)?;
         self.options.apply(&mut rig)?;
         let outputs = [
             ("--json", self.json.as_deref()),

@@ -95,7 +95,7 @@ struct Tuned<'a> {
 
 impl Tune {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut rig = rig::load::load(&self.rig)?;
+        let mut rig = rig::load::load_before(&self.rig, &self.load)?;
         self.options.apply(&mut rig)?;
         let goal = TuneGoal { metric: self.goal, bounds: self.bound.clone(), job: self.job.clone() };
         let refused = |message| Failure::Input(format!("{}: {message}", self.rig));

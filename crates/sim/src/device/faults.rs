@@ -65,8 +65,11 @@ impl Fault {
 #[allow(missing_docs, reason = "the names say it; `end` is the block after the last")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
-    /// No blocks, or some that the drive does not have.
-    #[error("blocks {start} to {end} (not included) are outside the drive's 0 to {sectors}, or none", start = .start.0, end = .end.0)]
+    /// No blocks.
+    #[error("no block from {} on: the count is 0 (1 or more)", .start.0)]
+    NoBlocks { start: Lbn },
+    /// Blocks that the drive does not have.
+    #[error("blocks {start} to {end} (not included) are outside the drive's 0 to {sectors}", start = .start.0, end = .end.0)]
     Blocks { start: Lbn, end: Lbn, sectors: u64 },
     /// No revolutions, or too many.
     #[error("{0} turns are outside 1 to {max}", max = Fault::TURNS_MAX)]
@@ -124,7 +127,10 @@ impl BadBlocks {
             Fault::Slow { start, end, turns } => (start, end, turns, true, true),
             _ => return Ok(()),
         };
-        if start >= end || end.0 > sectors {
+        if start >= end {
+            return Err(FaultError::NoBlocks { start });
+        }
+        if end.0 > sectors {
             return Err(FaultError::Blocks { start, end, sectors });
         }
         if !(1..=Fault::TURNS_MAX).contains(&turns) {

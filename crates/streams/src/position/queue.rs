@@ -3,6 +3,7 @@
 use super::drive_model::DriveModel;
 use super::estimator::{MapState, PositionEstimator};
 use crate::streams::{Command, DiskLayer, LayerEnd, LayerRequest, LayerSink};
+use headstack_model::spec::nearest;
 use headstack_model::{Instant, Nanos, QuantityReport};
 use headstack_policy::elevator::{BlockDistance, DiskMap, MappedCost};
 use headstack_policy::order::{self, BuiltIn, Knowledge, OrderError};
@@ -48,7 +49,8 @@ impl PositionOrder {
             "position" => "sptf",
             other => other,
         };
-        let (order, needs) = (order::built_in(name)?, order::knowledge(name)?);
+        let of_host = |error| with_names_of_host(text, error);
+        let (order, needs) = (order::built_in(name).map_err(of_host)?, order::knowledge(name)?);
         if needs > Knowledge::Position {
             return Err(PositionOrderError::Knowledge { name: name.to_string(), needs: needs.name() });
         }
@@ -66,6 +68,17 @@ impl PositionOrder {
     /// Commands at the disk, at most.
     pub fn window(&self) -> u32 {
         self.window
+    }
+}
+
+/// An unknown order, whose nearest is a name that only a host's queue has where that is more like it.
+fn with_names_of_host(text: &str, error: OrderError) -> OrderError {
+    match error {
+        OrderError::Unknown { name, nearest: of_list } => {
+            let names: [&'static str; 3] = ["cylinder", "position", of_list];
+            OrderError::Unknown { name, nearest: nearest(text, names).unwrap_or(of_list) }
+        }
+        other => other,
     }
 }
 
@@ -320,6 +333,8 @@ mod tests {
         let error = |text, window| PositionOrder::new(text, window).expect_err("it is wrong").to_string();
         assert!(error("spctf", 1).starts_with("order `spctf` needs position and cache"));
         assert_eq!(error("sptg", 1), "no order is called `sptg`; the nearest is `sptf`");
+        assert_eq!(error("positon", 1), "no order is called `positon`; the nearest is `position`");
+        assert_eq!(error("cilinder", 1), "no order is called `cilinder`; the nearest is `cylinder`");
         assert_eq!(error("sptf", 0), "window: 0 is outside 1 to 256 commands");
         assert_eq!(error("sptf", 257), "window: 257 is outside 1 to 256 commands");
     }
