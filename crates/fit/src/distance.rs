@@ -10,7 +10,7 @@ const WARM_UP: usize = 50;
 /// Requests that a class needs; smaller ones join the largest.
 const LEAST_IN_CLASS: usize = 40;
 
-/// Weight of the mean absolute error beside the distances of distributions: it tells which requests were hits.
+/// Weight of the mean absolute error against the distances of distributions: it tells which requests were hits.
 const OF_SINGLE: f64 = 0.1;
 
 /// Blocks of the sorted times of all requests, and of those of a class.
@@ -20,8 +20,6 @@ const BLOCKS: usize = 20;
 /// Requests divided into classes: reads and writes by their distance from the request before.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
-    /// The first request that counts.
-    first: usize,
     /// The requests of each class, by their places.
     members: Vec<Vec<usize>>,
 }
@@ -54,7 +52,7 @@ impl FitError {
 }
 
 impl Classes {
-    /// The classes of these requests, of which those before a place do not count.
+    /// The classes of these reads and writes, of which those before a place do not count.
     pub(crate) fn new(requests: &[ObservedRequest], counted_from: usize) -> Classes {
         let first = counted_from.max(WARM_UP).min(requests.len());
         let mut distances: Vec<u64> = (1..requests.len()).map(|place| distance(requests, place)).collect();
@@ -62,7 +60,7 @@ impl Classes {
         let quartile = |share: usize| distances.get(distances.len() * share / 4).copied().unwrap_or(0);
         let bounds = [0, 64, 1024, quartile(1).max(1024), quartile(2).max(1024), quartile(3).max(1024)];
         let mut members = vec![Vec::new(); 4 * (bounds.len() + 1)];
-        for place in first..requests.len() {
+        for place in (first..requests.len()).filter(|place| requests[*place].request.op != Op::Flush) {
             let far = bounds.iter().filter(|bound| place == 0 || distance(requests, place) > **bound).count();
             let is_write = requests[place].request.op == Op::Write;
             let after_write = place > 0 && requests[place - 1].request.op == Op::Write;
@@ -74,7 +72,14 @@ impl Classes {
         if !small.is_empty() {
             members.push(small);
         }
-        Classes { first, members }
+        Classes { members }
+    }
+
+    /// The requests that count, by their places.
+    fn counted(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.members.concat();
+        all.sort_unstable();
+        all
     }
 
     /// The differences of the distributions, in ms: blocks of sorted times of all requests and of each class. Half the sum of their squares is
@@ -86,7 +91,7 @@ impl Classes {
         share: f64,
         into: &mut Vec<f64>,
     ) {
-        let all: Vec<usize> = (self.first..requests.len()).collect();
+        let all = self.counted();
         let count = all.len() as f64;
         let mut add = |places: &[usize], blocks: usize, weight: f64| {
             let sorted = |time: &dyn Fn(usize) -> Nanos| {
@@ -114,7 +119,7 @@ impl Classes {
         let of = |places: &mut dyn Iterator<Item = usize>| -> (Vec<Nanos>, Vec<Nanos>) {
             places.map(|place| (requests[place].response, simulated[place])).unzip()
         };
-        let (measured, found) = of(&mut (self.first..requests.len()));
+        let (measured, found) = of(&mut self.counted().into_iter());
         let demerit_ms = distance_ms(&measured, &found).unwrap_or(0.0);
         let count = measured.len() as f64;
         let single = |(one, other): (&Nanos, &Nanos)| one.0.abs_diff(other.0) as f64 / 1e6;

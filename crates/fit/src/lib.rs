@@ -21,7 +21,7 @@ pub use replayed::replay;
 pub use search::{Continues, FitProgress};
 
 use headstack_model::DriveSpec;
-use search::Search;
+use search::FitSearch;
 
 /// Requests of a trace that the search sees; of a longer one, the numbers of the drive found are settled with all.
 const SEARCHED: usize = 5_000;
@@ -68,18 +68,18 @@ pub fn fit(
     let until = |most: usize| -> Vec<(&[ObservedRequest], usize)> {
         traces.iter().zip(&split).map(|(trace, place)| (&trace.requests[..(*place).min(most)], 0)).collect()
     };
-    let short = Search::new(&until(SEARCHED / traces.len().max(1)), continues);
-    let whole = Search::new(&until(usize::MAX), continues);
+    let short = FitSearch::new(&until(SEARCHED / traces.len().max(1)), continues);
+    let whole = FitSearch::new(&until(usize::MAX), continues);
     // The disk remembers what came before.
     let held: Vec<_> =
         traces.iter().zip(&split).map(|(trace, place)| (&trace.requests[..], *place)).collect();
-    let held = Search::new(&held, continues);
+    let held = FitSearch::new(&held, continues);
     let mut spec = short.run(numbers::with_points(start));
     if split.iter().any(|place| *place > SEARCHED / traces.len().max(1)) {
         spec = whole.settle(spec);
     }
     let spec = whole.without_idle_changes(start, changes::rounded(start, &spec));
-    let compare = |search: &Search<'_>| {
+    let compare = |search: &FitSearch<'_>| {
         Some(FitComparison { before: search.error(start)?, after: search.error(&spec)? })
     };
     let (seen, held) = (compare(&whole)?, compare(&held)?);

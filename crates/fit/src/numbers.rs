@@ -4,7 +4,7 @@ use headstack_model::{DriveSpec, SeekCurve};
 
 /// What a number is part of. Numbers of one part are fitted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum FitPart {
     Seek,
     Overhead,
     Transfer,
@@ -12,7 +12,7 @@ pub(crate) enum Part {
 
 /// A number of the drive file.
 pub(crate) struct FitNumber {
-    pub(crate) part: Part,
+    pub(crate) part: FitPart,
     least: f64,
     most: f64,
     value: f64,
@@ -36,7 +36,7 @@ pub(crate) fn all(spec: &DriveSpec) -> Vec<FitNumber> {
     macro_rules! number {
         ($part:ident, $least:expr, $most:expr, $($field:ident).+) => {
             FitNumber {
-                part: Part::$part,
+                part: FitPart::$part,
                 least: $least,
                 most: $most,
                 value: spec.$($field).+,
@@ -72,7 +72,7 @@ fn seek(spec: &DriveSpec) -> impl Iterator<Item = FitNumber> {
     let longest = spec.mechanics.seek.points_cylinders_ms.last().map_or(1, |(distance, _)| *distance);
     let has_writes = !spec.mechanics.seek.write_points_cylinders_ms.is_empty();
     let knot = move |knot: usize| FitNumber {
-        part: Part::Seek,
+        part: FitPart::Seek,
         least: 0.4,
         most: 2.5,
         value: 1.0,
@@ -89,7 +89,7 @@ fn seek(spec: &DriveSpec) -> impl Iterator<Item = FitNumber> {
         }),
     };
     let write = FitNumber {
-        part: Part::Seek,
+        part: FitPart::Seek,
         least: -3.0,
         most: 5.0,
         value: 0.0,

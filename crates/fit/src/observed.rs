@@ -61,12 +61,12 @@ pub struct ObservedRequest {
 /// A trace of one disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedTrace {
-    /// Its reads and writes with completions, in order of issue.
+    /// Its reads, writes and flushes with completions, in order of issue.
     pub requests: Vec<ObservedRequest>,
-    /// Reads and writes without a completion, which are left out.
+    /// Requests without a completion, which are left out.
     pub incomplete: usize,
-    /// Flushes and trims, which are left out.
-    pub others: usize,
+    /// Trims, which are left out.
+    pub trims: usize,
 }
 
 impl ObservedTrace {
@@ -78,7 +78,7 @@ impl ObservedTrace {
         sector_bytes: u32,
         sectors: u64,
     ) -> Result<ObservedTrace, TraceFault> {
-        let mut trace = ObservedTrace { requests: Vec::new(), incomplete: 0, others: 0 };
+        let mut trace = ObservedTrace { requests: Vec::new(), incomplete: 0, trims: 0 };
         let (mut devices, mut beyond) = (BTreeSet::new(), 0);
         let (mut start, mut thinks) = (None, Vec::new());
         for record in records {
@@ -86,8 +86,9 @@ impl ObservedTrace {
             let op = match record.kind {
                 Kind::Read => Op::Read,
                 Kind::Write => Op::Write,
-                Kind::Flush | Kind::Trim => {
-                    trace.others += 1;
+                Kind::Flush => Op::Flush,
+                Kind::Trim => {
+                    trace.trims += 1;
                     continue;
                 }
             };
@@ -101,7 +102,10 @@ impl ObservedTrace {
             beyond += usize::from(lbn + count > sectors);
             thinks.push(record.think);
             trace.requests.push(ObservedRequest {
-                request: Request { op, lbn: Lbn(lbn), sectors: count as u32, fua: false },
+                request: match op {
+                    Op::Flush => Request::flush(),
+                    op => Request { op, lbn: Lbn(lbn), sectors: count as u32, fua: false },
+                },
                 issued: record.time.since(first),
                 number: 0,
                 after: None,
@@ -111,7 +115,8 @@ impl ObservedTrace {
         if devices.len() > 1 {
             return Err(TraceFault::SeveralDisks(devices.len()));
         }
-        let (with, all) = (trace.requests.len(), trace.requests.len() + trace.incomplete);
+        let with = trace.transfers().count();
+        let all = with + trace.incomplete;
         if with < LEAST_REQUESTS {
             return Err(TraceFault::FewCompletions { all, with });
         }
@@ -154,9 +159,14 @@ impl ObservedTrace {
         }
     }
 
+    /// Reads and writes, which move data.
+    fn transfers(&self) -> impl Iterator<Item = &ObservedRequest> {
+        self.requests.iter().filter(|request| request.request.op != Op::Flush)
+    }
+
     /// Checks that the times are those of a disk with an arm: some reads must have waited for it.
     fn check_times(&self) -> Result<(), TraceFault> {
-        let mut times: Vec<Nanos> = self.requests.iter().map(|request| request.response).collect();
+        let mut times: Vec<Nanos> = self.transfers().map(|request| request.response).collect();
         times.sort_unstable_by_key(|time| Reverse(*time));
         if times.first() == times.last() {
             return Err(TraceFault::OneTime(times[0].as_ms()));

@@ -3,7 +3,7 @@
 use crate::changes;
 use crate::choices;
 use crate::distance::{Classes, FitError};
-use crate::numbers::{self, FitNumber, Part};
+use crate::numbers::{self, FitNumber, FitPart};
 use crate::observed::ObservedRequest;
 use crate::replayed::replay;
 use headstack_model::DriveSpec;
@@ -38,7 +38,7 @@ const SHORT_PATIENCE: usize = 6;
 /// Times the best error from which an alternative is hopeless whatever the numbers are.
 const HOPELESS: f64 = 2.0;
 
-const ALL_PARTS: [Part; 3] = [Part::Overhead, Part::Transfer, Part::Seek];
+const ALL_PARTS: [FitPart; 3] = [FitPart::Overhead, FitPart::Transfer, FitPart::Seek];
 
 /// How far a fit is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub struct FitProgress {
     pub error_ms: f64,
 }
 
-/// Hears how far a fit is, and says whether it goes on.
+/// Is called with how far a fit is, and returns whether it continues.
 pub type Continues<'a> = dyn Fn(FitProgress) -> bool + Sync + 'a;
 
 /// The requests of a trace that a search sees.
@@ -60,22 +60,25 @@ struct SeenTrace<'a> {
     share: f64,
 }
 
-pub(crate) struct Search<'a> {
+pub(crate) struct FitSearch<'a> {
     traces: Vec<SeenTrace<'a>>,
     replays: AtomicUsize,
     continues: &'a Continues<'a>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> FitSearch<'a> {
     /// A search over traces, each with the place from which its requests count.
-    pub(crate) fn new(traces: &[(&'a [ObservedRequest], usize)], continues: &'a Continues<'a>) -> Search<'a> {
+    pub(crate) fn new(
+        traces: &[(&'a [ObservedRequest], usize)],
+        continues: &'a Continues<'a>,
+    ) -> FitSearch<'a> {
         let all: usize = traces.iter().map(|(requests, from)| requests.len() - from).sum();
         let seen = |(requests, from): &(&'a [ObservedRequest], usize)| SeenTrace {
             requests,
             classes: Classes::new(requests, *from),
             share: (requests.len() - from) as f64 / all as f64,
         };
-        Search { traces: traces.iter().map(seen).collect(), replays: AtomicUsize::new(0), continues }
+        FitSearch { traces: traces.iter().map(seen).collect(), replays: AtomicUsize::new(0), continues }
     }
 
     pub(crate) fn replays(&self) -> usize {
@@ -97,7 +100,7 @@ impl<'a> Search<'a> {
         self.error(spec).map_or(f64::MAX, |error| error.total_ms)
     }
 
-    fn goes_on(&self, least: f64) -> bool {
+    fn has_time(&self, least: f64) -> bool {
         (self.continues)(FitProgress { replays: self.replays(), error_ms: least })
     }
 
@@ -127,7 +130,7 @@ impl<'a> Search<'a> {
         loop {
             let before = least;
             (best, least) = self.adjust(&ALL_PARTS, best, least, 4 * PATIENCE);
-            if !self.goes_on(least) || least >= before * (1.0 - CLEAR) {
+            if !self.has_time(least) || least >= before * (1.0 - CLEAR) {
                 return best;
             }
         }
@@ -150,7 +153,7 @@ impl<'a> Search<'a> {
 
     /// The drive with the alternative that is best once the numbers have followed it; `None` if none is clearly better.
     fn choose(&self, best: &DriveSpec, least: f64) -> Option<(DriveSpec, f64)> {
-        if !self.goes_on(least) {
+        if !self.has_time(least) {
             return None;
         }
         let each = choices::ALL.par_iter().flat_map_iter(|choice| {
@@ -165,16 +168,16 @@ impl<'a> Search<'a> {
         let mut tried: Vec<(f64, DriveSpec)> = each.collect();
         tried.sort_by(|one, other| one.0.total_cmp(&other.0));
         tried.truncate(FOLLOWED);
-        let followed = tried
-            .into_par_iter()
-            .map(|(total, spec)| self.adjust(&[Part::Overhead, Part::Transfer], spec, total, SHORT_PATIENCE));
+        let followed = tried.into_par_iter().map(|(total, spec)| {
+            self.adjust(&[FitPart::Overhead, FitPart::Transfer], spec, total, SHORT_PATIENCE)
+        });
         let found = followed.collect::<Vec<_>>().into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
         found.filter(|(_, total)| *total < least * (1.0 - CLEAR))
     }
 
     /// Moves the numbers of some parts to where the error is least.
-    fn adjust(&self, parts: &[Part], best: DriveSpec, least: f64, patience: usize) -> (DriveSpec, f64) {
-        if !self.goes_on(least) {
+    fn adjust(&self, parts: &[FitPart], best: DriveSpec, least: f64, patience: usize) -> (DriveSpec, f64) {
+        if !self.has_time(least) {
             return (best, least);
         }
         let numbers: Vec<FitNumber> =
@@ -192,7 +195,7 @@ impl<'a> Search<'a> {
 
 /// The differences of the distributions as a function of some numbers, each as a share of its range.
 struct Adjusted<'a> {
-    search: &'a Search<'a>,
+    search: &'a FitSearch<'a>,
     numbers: &'a [FitNumber],
     spec: &'a DriveSpec,
     start: Vec<f64>,

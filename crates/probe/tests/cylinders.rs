@@ -53,7 +53,7 @@ fn probed(truth: &DriveSpec, seed: u64) -> (DriveSpec, TrackMap) {
     found.expect("it is not cancelled")
 }
 
-/// Maximum wrong boundaries: misses of the lattice beside slipped sectors, not of the file, which has the tracks that were found. Each is
+/// Maximum wrong boundaries: misses of the lattice next to slipped sectors, not of the file, which has the tracks that were found. Each is
 /// what a seed of the test met; `tests/probed.rs` has one for the Cheetahs, with its own seed.
 fn boundaries_off(name: &str) -> u64 {
     match name {

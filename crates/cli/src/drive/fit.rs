@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// measured ones. The last part of each trace is held back, and its error says how well the file predicts. Start from a shipped drive
 /// of the same kind, or from a data sheet with `headstack drive new`. The first Ctrl-C ends with the best drive so far.
 #[derive(clap::Args)]
-pub(crate) struct Fit {
+pub(crate) struct DriveFit {
     /// The traces, of one disk: in any format that has completions (`headstack trace formats`).
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
@@ -67,22 +67,25 @@ struct FitResults {
     held_requests: usize,
     /// Simulated replays.
     replays: usize,
-    /// Errors on the requests that the fit saw.
+    /// FitFigures on the requests that the fit saw.
     fitted: ComparedErrors,
-    /// Errors on those that were held back.
+    /// FitFigures on those that were held back.
     held: ComparedErrors,
+    /// Why not to trust the file, if there is a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     /// The keys that changed.
     changes: Vec<ChangedKey>,
 }
 
 #[derive(JsonSchema, Serialize)]
 struct ComparedErrors {
-    before: Errors,
-    after: Errors,
+    before: FitFigures,
+    after: FitFigures,
 }
 
 #[derive(JsonSchema, Serialize)]
-struct Errors {
+struct FitFigures {
     /// Mean measured response.
     mean_measured_ms: f64,
     /// The rms distance between the two distributions of responses.
@@ -100,7 +103,7 @@ struct ChangedKey {
     gain_ms: f64,
 }
 
-impl Fit {
+impl DriveFit {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let inputs: Vec<&Path> = self.traces.iter().map(PathBuf::as_path).collect();
         files::check_apart(
@@ -230,6 +233,7 @@ impl Fit {
             replays: fitted.replays,
             fitted: compared(&fitted.seen),
             held: compared(&fitted.held),
+            note: far_off(&fitted.held.after),
             changes: fitted.changes.iter().map(changed).collect(),
         }
     }
@@ -247,8 +251,26 @@ impl Fit {
             count(results.replays)
         )?;
         write!(out, "{}\n{}", error_table(fitted).to_text(), key_table(&fitted.changes).to_text())?;
+        if let Some(note) = &results.note {
+            writeln!(out, "\nnote: {note}")?;
+        }
         Ok(())
     }
+}
+
+/// The share of the mean response from which a demerit is more than the model's own.
+const FAR_OFF: f64 = 0.1;
+
+/// The note for a drive that is still far from the disk.
+fn far_off(error: &FitError) -> Option<String> {
+    let share = error.demerit_ms / error.mean_ms;
+    (share > FAR_OFF).then(|| {
+        format!(
+            "the fitted drive is still off by {:.0} % of the mean response; the trace may have what a drive file cannot say: a queue of \
+             the host, other users of the disk, errors",
+            100.0 * share
+        )
+    })
 }
 
 fn files_name(path: &Path) -> String {
@@ -259,8 +281,8 @@ fn format(name: &str) -> Result<&'static Format, String> {
     trace::named(name).ok_or_else(|| "no format is called so (headstack trace formats)".to_string())
 }
 
-fn errors(error: &FitError) -> Errors {
-    Errors { mean_measured_ms: error.mean_ms, demerit_ms: error.demerit_ms, mae_ms: error.mae_ms }
+fn errors(error: &FitError) -> FitFigures {
+    FitFigures { mean_measured_ms: error.mean_ms, demerit_ms: error.demerit_ms, mae_ms: error.mae_ms }
 }
 
 /// The errors before and after, on the requests that were held back and those that were not.

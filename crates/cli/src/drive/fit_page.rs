@@ -10,7 +10,8 @@ const STEPS: usize = 1000;
 /// Times of a request: measured, simulated with the drive at the start, simulated with the fitted one.
 type Times = [Nanos; 3];
 
-/// The page for traces, each with the place from which its requests were held back, the drive at the start and the fitted one, and the tables of the command.
+/// The page for traces, each with the place from which its requests were held back, the drive at the start and the fitted one, and the
+/// tables of the command.
 pub(super) fn page(
     held: &[(&[ObservedRequest], usize)],
     drives: [&DriveSpec; 2],

@@ -22,7 +22,7 @@ pub(crate) enum Command {
     Show(show::Show),
     Check(check::Check),
     New(new::New),
-    Fit(fit::Fit),
+    Fit(fit::DriveFit),
     Map(map::Map),
     Plot(plot::Plot),
     Import(import::Import),

@@ -314,3 +314,43 @@ fn reference_drives_import_and_parse() {
         DriveSpec::parse(&out, rig).unwrap_or_else(|error| panic!("{error}"));
     }
 }
+
+/// A trace that a shipped drive leaves with a slower command path: reads at random, each 10 ms after the one before.
+fn trace_of_a_slower_drive(folder: &TempDir) -> String {
+    let job = path(folder, "job.fio");
+    fs::write(&job, "[j]\nrw=randread\nbs=8k\ndirect=1\nthinktime=10000\nnumber_ios=1500\n")
+        .expect("the folder is writable");
+    let trace = path(folder, "disk.csv");
+    let set = "drive.overhead.after_read.read_miss_ms=2.5";
+    printed(&["sim", "atlas-10k", &job, "--set", set, "--requests", &trace]);
+    trace
+}
+
+#[test]
+fn drive_is_fitted_to_what_a_disk_did() {
+    let folder = folder();
+    let (trace, file, page) =
+        (trace_of_a_slower_drive(&folder), path(&folder, "mine.toml"), path(&folder, "fit.html"));
+    let found =
+        json(&["drive", "fit", &trace, "--from", "atlas-10k", "-o", &file, "--json", "--report", &page]);
+    assert_eq!((&found["fitted_requests"], &found["held_requests"]), (&1050.into(), &450.into()));
+    let demerit = |which: &str| found["held"][which]["demerit_ms"].as_f64().expect("it is a number");
+    assert!(demerit("before") > 1.5 && demerit("after") < 0.15, "{found:#}");
+    assert!(printed(&["drive", "check", &file]).contains("mine"));
+    assert!(fs::read_to_string(&page).expect("the page is written").contains("held back"));
+    let text = fs::read_to_string(&file).expect("the file is written");
+    assert!(text.contains("evidence = \"fitted\"") && text.contains("# fit\n"));
+}
+
+#[test]
+fn trace_that_cannot_be_fitted_is_refused_and_nothing_is_written() {
+    let folder = folder();
+    let (trace, file) = (path(&folder, "few.trace"), path(&folder, "mine.toml"));
+    fs::write(&trace, "R Hit 100 8 5000 1000\n".repeat(50)).expect("the folder is writable");
+    let message =
+        refused(&["drive", "fit", &trace, "--format", "validate", "--from", "atlas-10k", "-o", &file]);
+    assert!(message.contains("50 of its 50 requests have a completion; a fit needs 500"), "{message}");
+    assert!(!Path::new(&file).exists());
+    let message = refused(&["drive", "fit", &trace, "--from", "atlas-10k", "-o", &trace]);
+    assert!(message.contains("--output"), "{message}");
+}

@@ -15,6 +15,7 @@ const OUTPUTS: &[&str] = &[
     "doctor --json",
     "drive firmware --json",
     "drive firmware sata-2013 --json",
+    "drive fit fit.trace --from atlas-10k -o fitted.toml --json",
     "drive list --json",
     "drive show exos-x18 --json",
     "layout align a.map --json",
@@ -119,7 +120,13 @@ fn inputs() -> tempfile::TempDir {
     let place = tempfile::tempdir().expect("there is room for a folder");
     let at = |name: &str| place.path().join(name).to_string_lossy().into_owned();
     let trace = "0.000000 0 8 8 1\n10.000000 0 80 8 0\n20.000000 0 800 8 1\n30.0 0 8 8 1\n40.0 0 8 8 1\n";
+    let measured = |number: u64| {
+        let (lbn, us) = (number * 7_919_317 % 17_000_000, 3000 + number % 13 * 700);
+        format!("R Miss {lbn} 8 {us}.0 20000.0\n")
+    };
+    let fit: String = (0..600).map(measured).collect();
     for (name, text) in [
+        ("fit.trace", fit.as_str()),
         ("job.fio", "[j]\nrw=randrw\nsize=1m\nnumber_ios=200\nfsync=8\n"),
         (
             "mixed.fio",
