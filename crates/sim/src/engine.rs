@@ -385,7 +385,8 @@ impl Engine {
 
     /// Injects a fault into a device's disk; as [`crate::Device::inject`]. The outcome of its commands reaches the load's
     /// requests.
-    /// Arrays do not recover from it, and page caches and controllers' memories treat failed transfers as successful.
+    /// Arrays recover from a dead member as far as their redundancy allows, and from no other fault; page caches and controllers' memories
+    /// treat failed transfers as successful.
     ///
     /// *Errors:* as [`crate::Device::inject`].
     pub fn inject(&mut self, device: usize, fault: device::Fault) -> Result<(), FaultError> {

@@ -61,7 +61,7 @@ impl Array {
         shape.check()?;
         let layout = Layout::new(&shape)?;
         Ok(Array {
-            planner: Planner::new(2 * shape.members.len()),
+            planner: Planner::new(shape.members.len() + shape.spares),
             spans: Spans::default(),
             random: Pcg64Mcg::seed_from_u64(shape.seed),
             turn: 0,
@@ -169,12 +169,36 @@ impl Array {
         }
     }
 
+    /// Marks a member or a spare as failed, from the next plan on: the next idle spare replaces it, if there is one. Returns whether the array
+    /// survives it; one that does not stays as it was, and its plans have accesses of the dead member where nothing replaces it.
+    pub fn fail(&mut self, device: u32) -> bool {
+        if self.failed.has_failed(device) {
+            return true;
+        }
+        let incomplete = self.failed.incomplete_without(device, self.layout.used());
+        let survives = self.shape.survives(&incomplete);
+        if survives {
+            self.failed.fail(device);
+        }
+        survives
+    }
+
+    /// Whether a member or a spare has failed.
+    pub fn has_failed(&self, device: u32) -> bool {
+        self.failed.has_failed(device)
+    }
+
+    /// Ends the last planned step, whose blocks could not be recovered, and the rebuilding of its member.
+    pub fn give_up_rebuild(&mut self) {
+        self.failed.give_up_step();
+    }
+
     /// Completes the last planned step.
     pub fn rebuilt(&mut self) {
         self.failed.complete_step();
     }
 
-    /// Blocks of spares that have been rebuilt, and those of all spares.
+    /// Blocks of spares that have been rebuilt, and those of all spares that replace a member.
     pub fn progress(&self) -> (u64, u64) {
         self.failed.progress(self.layout.used())
     }

@@ -128,7 +128,7 @@ pub struct Shape {
     pub write_order: WriteOrder,
     /// The members that have failed.
     pub failed: Vec<u32>,
-    /// How many of them, from the first on, have a spare.
+    /// How many spares there are; they replace the failed members from the first on.
     pub spares: usize,
     /// Seed of the random read choice.
     pub seed: u64,
@@ -200,11 +200,16 @@ impl Shape {
         self.check_failed()
     }
 
-    /// Checks that the failed members leave a copy of everything, or the blocks to recover it from.
-    fn check_failed(&self) -> Result<(), ShapeError> {
-        let (failed, members) = (self.failed.len(), self.members.len() as u32);
-        let gone = |member: u32| self.failed.contains(&(member % members));
-        let survives = match self.organisation {
+    /// Whether a copy of everything, or the blocks to recover it from, is left without these members.
+    pub(super) fn survives(&self, failed: &[u32]) -> bool {
+        failed.len() <= self.survivable(failed)
+    }
+
+    /// How many of these failed members leave a copy of everything, or the blocks to recover it from.
+    fn survivable(&self, gone: &[u32]) -> usize {
+        let (failed, members) = (gone.len(), self.members.len() as u32);
+        let gone = |member: u32| gone.contains(&(member % members));
+        match self.organisation {
             Organisation::Concatenation | Organisation::Striping => 0,
             Organisation::ParityDrive | Organisation::Raid5 => 1,
             Organisation::Raid6 => 2,
@@ -219,7 +224,12 @@ impl Shape {
                 Some(_) => failed - 1,
                 None => failed,
             },
-        };
+        }
+    }
+
+    /// Checks that the failed members leave a copy of everything, or the blocks to recover it from.
+    fn check_failed(&self) -> Result<(), ShapeError> {
+        let (failed, survives) = (self.failed.len(), self.survivable(&self.failed));
         if failed > survives {
             let message = match self.organisation {
                 Organisation::Mirroring | Organisation::ChainedDeclustering => {

@@ -119,6 +119,52 @@ proptest! {
     }
 
     #[test]
+    fn member_that_fails_later_leaves_the_plans_of_one_that_had_failed(
+        shape in worn(),
+        requests in prop::collection::vec((any::<u32>(), 1u32..60, any::<bool>()), 1..12),
+    ) {
+        let mut begun = Array::new(shape.clone()).expect("the shape is good");
+        let mut later = Array::new(Shape { failed: vec![], ..shape.clone() }).expect("the shape is good");
+        for member in &shape.failed {
+            prop_assert!(later.fail(*member) && later.has_failed(*member));
+        }
+        prop_assert_eq!(later.progress(), begun.progress());
+        let mut steps = [Plan::default(), Plan::default()];
+        for (from, length, reads) in requests {
+            let from = u64::from(from) % begun.sectors();
+            let sectors = u64::from(length).min(begun.sectors() - from) as u32;
+            let op = if reads { Request::read } else { Request::write };
+            let request = op(Lbn(from), sectors);
+            prop_assert_eq!(plan(&mut later, request), plan(&mut begun, request));
+            let step = later.plan_rebuild(20, &mut steps[0]);
+            prop_assert_eq!(step, begun.plan_rebuild(20, &mut steps[1]));
+            prop_assert_eq!(&steps[0], &steps[1]);
+            later.rebuilt();
+            begun.rebuilt();
+        }
+    }
+
+    #[test]
+    fn array_survives_the_failures_that_its_shape_allows(shape in shapes(), order in any::<u64>()) {
+        let mut array = Array::new(shape.clone()).expect("the shape is good");
+        let mut failed = Vec::new();
+        let members = shape.members.len() as u64;
+        for turn in 0..8 {
+            let member = ((order >> (8 * turn)) % members) as u32;
+            if failed.contains(&member) {
+                continue;
+            }
+            failed.push(member);
+            let allowed = Shape { failed: failed.clone(), ..shape.clone() }.check().is_ok();
+            prop_assert_eq!(array.fail(member), allowed);
+            prop_assert_eq!(array.has_failed(member), allowed);
+            if !allowed {
+                failed.pop();
+            }
+        }
+    }
+
+    #[test]
     fn written_data_is_read_back_despite_failed_members(
         shape in worn(),
         writes in prop::collection::vec((any::<u32>(), 1u32..60, any::<u8>()), 1..12),

@@ -4,6 +4,11 @@
 //! a phase are submitted together, and the next phase begins when the last of them completes. The request completes with its
 //! slowest access. Its time split sums, over the phases, that of the slowest access of each.
 //!
+//! A member whose command comes back dead has failed: it gets no command any more. Each request that has an access there, or that would
+//! have one in a later phase, is planned again for what is left, when its accesses in flight are done; its time split then continues. An
+//! idle spare replaces the member, and is rebuilt from then on. Where nothing replaces the member, its accesses, and their requests, end as
+//! dead. Not modelled: recovery from blocks that cannot be read, whose requests end with that outcome.
+//!
 //! A spare is rebuilt in steps that no request waits for. Each step begins when the previous one is done and the rate allows it,
 //! until the load ends.
 //!
@@ -66,6 +71,7 @@ struct Rebuild {
     sectors: u64,
     /// When the next step begins; `Instant::MAX` while one runs, and when all is filled.
     next: Instant,
+    is_running: bool,
 }
 
 impl Rebuild {
@@ -93,6 +99,8 @@ struct Fork {
     /// The time split of the previous phases.
     parts: TimeSplit,
     outcome: Outcome,
+    /// Whether a member of the plan has failed, so that what is left must serve the request again.
+    is_outdated: bool,
     /// Reads in flight by member, if some accesses wait for their own member only; else empty.
     reads: Vec<u32>,
     /// The request; `None` for a step of a rebuild.
@@ -104,7 +112,7 @@ struct Fork {
 pub struct ArrayLayer {
     array: Array,
     members: u32,
-    /// Blocks of the first member, which refuses requests outside the array.
+    /// Blocks of the largest member: every member refuses requests from there on.
     member_sectors: u64,
     rebuild: Rebuild,
     /// Kept after they end, for their allocations.
@@ -113,18 +121,19 @@ pub struct ArrayLayer {
 }
 
 impl ArrayLayer {
-    /// The layer of an array whose first member has `member_sectors` blocks of `sector_bytes`.
+    /// The layer of an array whose largest member has `member_sectors` blocks of `sector_bytes`.
     pub(crate) fn new(volume: ArrayVolume, member_sectors: u64, sector_bytes: u32) -> ArrayLayer {
         let ArrayVolume { array, devices, rebuild_rate, .. } = volume;
         let next = if array.progress().1 > 0 { Instant::ZERO } else { Instant::MAX };
+        let (began, sectors, is_running) = (Instant::ZERO, 0, false);
         let rebuild =
-            Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began: Instant::ZERO, sectors: 0, next };
+            Rebuild { bytes_a_second: rebuild_rate, sector_bytes, began, sectors, next, is_running };
         let members = devices.len() as u32;
         let (forks, free) = (Vec::new(), Vec::new());
         ArrayLayer { array, members, member_sectors, rebuild, forks, free }
     }
 
-    /// Blocks of spares that have been filled, and those of all spares.
+    /// Blocks of spares that have been filled, and those of all spares that replace a member.
     pub fn rebuilt(&self) -> (u64, u64) {
         self.array.progress()
     }
@@ -147,13 +156,14 @@ impl ArrayLayer {
         }
     }
 
-    /// Plans a request. One outside the array is passed to its first member, which refuses it.
+    /// Plans a request. One outside the array is passed to its first member that has not failed, which refuses it.
     fn plan(&mut self, request: &Request, fork: u32, out: &Out<'_>) {
         let plan = &mut self.forks[fork as usize].plan;
         let end = request.lbn.0.saturating_add(u64::from(request.sectors));
         if request.op != Op::Flush && (request.sectors == 0 || end > self.array.sectors()) {
             let request = Request { lbn: Lbn(self.member_sectors), ..*request };
-            return plan.set(Access { member: 0, request });
+            let member = (0..self.members).find(|member| !self.array.has_failed(*member)).unwrap_or(0);
+            return plan.set(Access { member, request });
         }
         self.array.plan(request, &MemberView(out), plan);
     }
@@ -167,6 +177,7 @@ impl ArrayLayer {
         let fork = &mut self.forks[number as usize];
         (fork.phase, fork.submitted, fork.began, fork.left) = (0, now, now, 0);
         (fork.parts, fork.outcome, fork.origin) = (TimeSplit::default(), Outcome::Done, origin);
+        fork.is_outdated = false;
         fork.reads.clear();
         number
     }
@@ -194,8 +205,17 @@ impl ArrayLayer {
                 out.up(Completed { id: *id, completion, cached: false });
             }
             None => {
-                self.array.rebuilt();
-                self.rebuild.next = now.max(self.rebuild.allowed());
+                self.rebuild.is_running = false;
+                self.rebuild.next = match outcome {
+                    Outcome::Dead => {
+                        self.array.give_up_rebuild();
+                        now
+                    }
+                    _ => {
+                        self.array.rebuilt();
+                        now.max(self.rebuild.allowed())
+                    }
+                };
                 out.wake_at(self.rebuild.next);
             }
         }
@@ -204,12 +224,49 @@ impl ArrayLayer {
     fn step(&mut self, now: Instant, out: &mut Out<'_>) {
         self.rebuild.next = Instant::MAX;
         let number = self.open(now, None);
-        match self.array.plan_rebuild(Rebuild::SECTORS, &mut self.forks[number as usize].plan) {
+        self.begin_step(now, number, out);
+    }
+
+    /// Begins a step of filling spares, if there is anything left to fill.
+    fn begin_step(&mut self, now: Instant, number: u32, out: &mut Out<'_>) {
+        let planned = self.array.plan_rebuild(Rebuild::SECTORS, &mut self.forks[number as usize].plan);
+        self.rebuild.is_running = planned.is_some();
+        match planned {
             Some(sectors) => {
                 (self.rebuild.began, self.rebuild.sectors) = (now, sectors);
                 self.begin(now, number, out);
             }
             None => self.free.push(number),
+        }
+    }
+
+    /// A member, or a spare, is dead: whether the array survives it. The rebuilding of an idle spare begins.
+    #[cold]
+    fn fail(&mut self, now: Instant, child: u32, out: &mut Out<'_>) -> bool {
+        if self.array.has_failed(child) || !self.array.fail(child) {
+            return self.array.has_failed(child);
+        }
+        let in_progress = self.forks.iter_mut().filter(|fork| fork.left > 0);
+        in_progress.for_each(|fork| fork.is_outdated |= fork.will_use(child));
+        if !self.rebuild.is_running && self.rebuild.next == Instant::MAX {
+            self.rebuild.next = now;
+            out.wake_at(now);
+        }
+        true
+    }
+
+    /// Serves a request, or fills spares, with a new plan, since a member of the last one has failed.
+    #[cold]
+    fn begin_again(&mut self, now: Instant, number: u32, out: &mut Out<'_>) {
+        let fork = &mut self.forks[number as usize];
+        (fork.phase, fork.is_outdated) = (0, false);
+        fork.reads.clear();
+        match fork.origin {
+            Some(Submission { request, .. }) => {
+                self.plan(&request, number, out);
+                self.begin(now, number, out);
+            }
+            None => self.begin_step(now, number, out),
         }
     }
 }
@@ -224,9 +281,17 @@ impl Fork {
             left: 0,
             parts: TimeSplit::default(),
             outcome: Outcome::Done,
+            is_outdated: false,
             reads: Vec::new(),
             origin: None,
         }
+    }
+
+    /// Whether it has accesses of a member that are not submitted yet.
+    fn will_use(&self, member: u32) -> bool {
+        let early = self.reads.get(member as usize).is_some_and(|reads| *reads > 0);
+        let early = self.plan.early().iter().filter(|_| early);
+        self.plan.phases().skip(self.phase).flatten().chain(early).any(|access| access.member == member)
     }
 
     fn submit_phase(&mut self, now: Instant, number: u32, out: &mut Out<'_>) {
@@ -298,18 +363,25 @@ impl Layer for ArrayLayer {
 
     fn complete(&mut self, now: Instant, child: u32, answer: &Completed, out: &mut Out<'_>) {
         let (number, how) = (answer.id, &answer.completion);
+        let is_replaced = how.outcome == Outcome::Dead && self.fail(now, child, out);
         let fork = &mut self.forks[number as usize];
-        if how.outcome != Outcome::Done {
+        fork.is_outdated |= is_replaced;
+        if how.outcome != Outcome::Done && !is_replaced {
             fork.outcome = how.outcome;
         }
         fork.left -= 1;
-        if !fork.reads.is_empty() && how.request.op == Op::Read {
+        if !fork.reads.is_empty() && how.request.op == Op::Read && !fork.is_outdated {
             fork.end_read(now, child, number, out);
         }
-        if fork.left == 0 {
-            fork.parts += how.parts;
-            fork.parts.queued += how.submitted - fork.began;
+        if fork.left > 0 {
+            return;
+        }
+        fork.parts += how.parts;
+        fork.parts.queued += how.submitted - fork.began;
+        if !fork.is_outdated {
             fork.submit_phase(now, number, out);
+        } else if fork.outcome == Outcome::Done {
+            return self.begin_again(now, number, out);
         }
         if fork.left == 0 {
             self.end(now, number, how, out);

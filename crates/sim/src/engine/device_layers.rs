@@ -22,8 +22,9 @@ pub(super) fn add_arrays(tree: &mut LayerTree, arrays: Vec<ArrayVolume>, kind: L
         tree.arm_groups.add(&array, &mut tree.devices);
         let device = array.devices()[0];
         let first = tree.devices[device as usize].device();
-        let (member_sectors, sector_bytes, sectors) =
-            (first.sectors(), first.sector_bytes(), array.sectors());
+        let (sector_bytes, sectors) = (first.sector_bytes(), array.sectors());
+        let members = array.devices().iter().map(|device| tree.devices[*device as usize].device().sectors());
+        let member_sectors = members.max().unwrap_or(0);
         let child = |device: &u32| ChildPort { node: roots[*device as usize], port: 0 };
         let children = array.devices().iter().map(child).collect();
         let layer = Box::new(ArrayLayer::new(array, member_sectors, sector_bytes));

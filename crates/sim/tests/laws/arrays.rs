@@ -7,7 +7,7 @@ use headstack_sim::{ArrayLayer, ArrayVolume, Completion, Engine, Finished, HostS
 use headstack_workload::{Closed, Issue, Load, Pattern, Poll, Region, Shape as LoadShape};
 
 /// An array of drives of one kind.
-fn shape(rig: &Rig, organisation: Organisation, members: usize, unit: u64) -> Shape {
+pub(crate) fn shape(rig: &Rig, organisation: Organisation, members: usize, unit: u64) -> Shape {
     let one = organisation == Organisation::Mirroring && members == 2;
     let whole = one || organisation == Organisation::Concatenation;
     let unit = if whole { Unit::Member } else { Unit::Sectors(unit) };
@@ -15,7 +15,7 @@ fn shape(rig: &Rig, organisation: Organisation, members: usize, unit: u64) -> Sh
 }
 
 /// An engine with that array, and the number of sectors of its volume.
-fn engine(rig: &Rig, shape: Shape) -> (Engine, u64) {
+pub(crate) fn engine(rig: &Rig, shape: Shape) -> (Engine, u64) {
     let devices = shape.members.len() + shape.spares;
     let array = Array::new(shape).unwrap_or_else(|error| panic!("{error}"));
     let sectors = array.sectors();
@@ -182,7 +182,7 @@ fn striped_request_completes_with_its_slowest_part() {
 }
 
 /// A closed load of random single blocks of a whole volume.
-fn closed(sectors: u64, depth: u32, read_share: f64, requests: u64) -> Closed {
+pub(crate) fn closed(sectors: u64, depth: u32, read_share: f64, requests: u64) -> Closed {
     let region = Region::whole(sectors);
     let shape = LoadShape { region, pattern: Pattern::Random, sectors: 1, alignment: 1, read_share };
     Closed::new(shape, depth, requests, 9).expect("the load fits")
@@ -342,6 +342,6 @@ fn spare_is_rebuilt_at_its_rate_and_then_serves_reads() {
     assert!(commands(&whole) < 6000 * 3 / 2 + 3 * all / 40, "{}", commands(&whole));
 }
 
-fn rebuilt(engine: &Engine) -> (u64, u64) {
+pub(crate) fn rebuilt(engine: &Engine) -> (u64, u64) {
     engine.layer(0).map_or((0, 0), ArrayLayer::rebuilt)
 }

@@ -3,6 +3,7 @@
 
 mod accounting;
 mod activity;
+mod array_deaths;
 mod arrays;
 mod broken;
 mod cache;
