@@ -5,6 +5,8 @@
 const DEVICE_COLUMNS = 25, SEGMENT_COLUMNS = 3, COMMAND_COLUMNS = 8;
 const ACCESS = { device: 0, work: 1, submitted: 2, lbn: 3, sectors: 4, from: 5, to: 6, end: 7, head: 8, begins: 9, seek: 10, latency: 11, media: 12, ends: 13, outstanding: 14 };
 const ACCESS_WIDTH = 15, QUEUE_WIDTH = 9;
+/** States of a cache's segment by their number: the class of the colour and the words. Unwritten data have the colour of the accesses that write them. */
+const SEGMENT_STATES = [["empty", "empty"], ["read", "read"], ["written", "written, on the media too"], ["ahead", "being filled"], ["destage", "not yet on the media"]];
 const WORK_NAMES = ["idle", "read", "read-ahead", "write", "destage"];
 
 /** Splits a snapshot into devices. @param {Float64Array} numbers @param {number} count */
@@ -37,7 +39,8 @@ function readColours() {
   const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   return {
     ink: colour("--ink"), quiet: colour("--quiet"), grid: colour("--grid"), paper: colour("--paper"), card: colour("--card"),
-    read: colour("--hue-0"), write: colour("--hue-1"), ahead: colour("--hue-2"), destage: colour("--hue-6"), urgent: colour("--hue-3"), open: colour("--hue-4"),
+    read: colour("--read"), write: colour("--write"), ahead: colour("--ahead"), destage: colour("--destage"), urgent: colour("--urgent"),
+    zones: [colour("--quiet"), colour("--grid"), ...[2, 3, 4, 5].map((rank) => colour(`--zone-${rank}`))],
     zoneOuter: colour("--zone-outer"), zoneInner: colour("--zone-inner"),
   };
 }
@@ -170,11 +173,11 @@ function drawPlatter(canvas, view, index, colours) {
     const length = Math.max(Math.min(access[ACCESS.sectors] / sectorsPerTrack(device, access[ACCESS.to]), 1), 0.004);
     ring(context, x, y, radiusOf(device, access[ACCESS.to], radius), screen(starts + length), screen(starts), workColour(access[ACCESS.work], colours), 5);
   }
-  drawArm(context, { x, y, radius, at: radiusOf(device, arm.cylinder, radius) }, arm.phase, colours);
+  drawArm(context, { x, y, radius, at: radiusOf(device, arm.cylinder, radius) }, arm.phase, access ? access[ACCESS.work] : 0, colours);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {any} place @param {string} phase @param {any} colours */
-function drawArm(context, { x, y, radius, at }, phase, colours) {
+/** @param {CanvasRenderingContext2D} context @param {any} place @param {string} phase @param {number} work @param {any} colours */
+function drawArm(context, { x, y, radius, at }, phase, work, colours) {
   const headX = x + at, headY = y;
   const pivotX = x + 1.12 * radius * Math.cos(0.35), pivotY = y + 1.12 * radius * Math.sin(0.35);
   context.strokeStyle = colours.ink;
@@ -184,7 +187,7 @@ function drawArm(context, { x, y, radius, at }, phase, colours) {
   context.moveTo(pivotX, pivotY);
   context.lineTo(headX, headY);
   context.stroke();
-  context.fillStyle = phase === "media transfer" ? colours.ahead : colours.ink;
+  context.fillStyle = phase === "media transfer" ? workColour(work, colours) : colours.ink;
   context.beginPath();
   context.arc(headX, headY, 4.5, 0, 2 * Math.PI);
   context.fill();
@@ -321,7 +324,7 @@ function drawCache(canvas, view, colours) {
     for (let number = 0; number < count; number++) {
       const at = number * SEGMENT_COLUMNS, kind = state.segments[at + 2];
       const share = (state.segments[at + 1] - state.segments[at]) / most, filled = Math.max(share, 0.08) * (rowHeight - 2);
-      context.fillStyle = [colours.grid, colours.read, colours.quiet, colours.ahead, colours.write][kind] ?? colours.grid;
+      context.fillStyle = [colours.grid, colours.read, colours.quiet, colours.ahead, colours.destage][kind] ?? colours.grid;
       context.fillRect(number * cell, (row + 1) * rowHeight - 1 - filled, Math.max(cell - 1, 0.5), filled);
     }
   });

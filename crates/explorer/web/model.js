@@ -59,7 +59,6 @@ class Side {
     this.completed = 0;
     this.issued = 0;
     this.bytes = 0;
-    this.totals = new Float64Array(8);
     /** @type {Map<number, Marks>} */
     this.hashes = new Map();
     this.compared = 0;
@@ -99,7 +98,6 @@ class Side {
     const volume = this.description.volumes[rows[at + 2]];
     const bytes = rows[at + 4] >= 2 ? 0 : rows[at + 6] * (volume ? volume.sectorBytes : 512);
     this.bytes += bytes;
-    for (let part = 0; part < 8; part++) this.totals[part] += rows[at + 15 + part];
     const response = rows[at + 8] - rows[at + 7];
     const slot = this.windowEnd % WINDOW_MAX;
     this.window.set([rows[at + 8], response, bytes], 3 * slot);
@@ -168,7 +166,6 @@ class Side {
       issued: this.issued,
       dropped: this.dropped,
       bytes: this.bytes,
-      totals: Array.from(this.totals),
       statistics: this.statistics(nowNs),
       compared: this.compared,
       differs: this.differs,

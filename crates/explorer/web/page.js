@@ -288,7 +288,7 @@ function listen() {
 function sideState({ view, description, shingles }) {
   const known = view && {
     completed: view.completed, issued: view.issued, outstanding: view.outstanding, statistics: view.statistics, slowest: view.slowest, last: view.last,
-    compared: view.compared, differs: view.differs, nowNs: view.nowNs, nextNs: view.nextNs, devices: view.devices.length, totals: view.totals, node: view.node,
+    compared: view.compared, differs: view.differs, nowNs: view.nowNs, nextNs: view.nextNs, devices: view.devices.length, node: view.node,
     lbn: view.devices[0]?.lbn,
   };
   return { order: description.order, heading: description.heading, shingles: shingles.map(({ caption }) => caption.textContent), ...known };

@@ -1,11 +1,24 @@
 // @ts-check
 // A side of the page: its figures, its pictures, the lists of its last and slowest requests.
-/* global readDevices, drawPlatter, drawQueue, drawWay, drawCache, duration, grouped, requestTitle, PART_NAMES, WORK_NAMES, NodeParts, readNode, ShingleParts */
+/* global readDevices, drawPlatter, drawQueue, drawWay, drawCache, duration, grouped, requestTitle, PART_NAMES, WORK_NAMES, NodeParts, readNode, ShingleParts, SEGMENT_STATES, SEGMENT_COLUMNS */
 
 /** Platters of a side that are drawn. */
 const PLATTERS_MAX = 8;
 /** Time between two changes of texts, which nobody reads at 60 a second. */
 const TEXT_MS = 200;
+
+/** Number and blocks of the segments of each state, over all disks. @param {any[]} devices @returns {{ count: number, sectors: number }[]} */
+function countSegments(devices) {
+  const known = SEGMENT_STATES.map(() => ({ count: 0, sectors: 0 }));
+  for (const { segments } of devices) {
+    for (let at = 0; at < segments.length; at += SEGMENT_COLUMNS) {
+      const of = known[segments[at + 2]];
+      of.count += 1;
+      of.sectors += segments[at + 1] - segments[at];
+    }
+  }
+  return known;
+}
 
 class Panel {
   /** @param {any} description @param {number} index @param {(side: number, request: any) => void} onRequest */
@@ -142,6 +155,25 @@ class Panel {
     });
     this.part(".way").setAttribute("aria-label", "Cylinders that the arm visited last");
     this.part(".cache").setAttribute("aria-label", `Cache: ${this.cacheText()}`);
+    this.writeSegments(view);
+  }
+
+  /** The legend of the picture of segments: how many have each state, and the blocks in them. @param {any} view */
+  writeSegments(view) {
+    const legend = this.part(".segments"), known = countSegments(view.devices);
+    legend.hidden = known.every(({ count }) => count === 0);
+    while (legend.children.length < SEGMENT_STATES.length) legend.append(Object.assign(document.createElement("span"), { className: SEGMENT_STATES[legend.children.length][0] }));
+    known.forEach(({ count, sectors }, state) => {
+      const words = sectors > 0 ? `${grouped(count)} ${SEGMENT_STATES[state][1]}, ${this.segmentSize(sectors)}` : `${grouped(count)} ${SEGMENT_STATES[state][1]}`;
+      legend.children[state].hidden = count === 0;
+      if (legend.children[state].textContent !== words) legend.children[state].textContent = words;
+    });
+  }
+
+  /** @param {number} sectors */
+  segmentSize(sectors) {
+    const bytes = sectors * (this.description.volumes[0]?.sectorBytes ?? 512);
+    return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(2)} MB`;
   }
 
   cacheText() {

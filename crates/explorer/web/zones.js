@@ -75,7 +75,6 @@ class ShingleParts {
     const cells = zones.subarray(ZONE_STATES.length), count = cells.length;
     const columns = Math.max(Math.ceil(Math.sqrt((count * width) / height)), 1), rows = Math.ceil(count / columns);
     const wide = width / columns, tall = height / rows;
-    const hues = [colours.quiet, colours.grid, colours.read, colours.destage, colours.write, colours.urgent];
     for (let index = 0; index < count; index++) {
       const rank = Math.floor(cells[index]), share = (cells[index] - rank) / 0.999;
       const x = (index % columns) * wide, y = Math.floor(index / columns) * tall, h = Math.max(tall - 1.5, 1);
@@ -85,7 +84,7 @@ class ShingleParts {
       context.globalAlpha = 0.45;
       context.fillRect(x, y, Math.max(wide - 1, 0.5), h);
       context.globalAlpha = rank === 0 ? 0.5 : 1;
-      context.fillStyle = hues[rank];
+      context.fillStyle = colours.zones[rank];
       context.fillRect(x, y + h - filled, Math.max(wide - 1, 0.5), filled);
     }
     context.globalAlpha = 1;
@@ -106,7 +105,7 @@ class ShingleParts {
       line(context, left, Math.round(y(share)) + 0.5, width - 4, Math.round(y(share)) + 0.5);
       context.fillText(`${100 * share} %`, 2, Math.max(y(share) + 4, 11));
     }
-    context.strokeStyle = colours.write;
+    context.strokeStyle = colours.ink;
     context.lineWidth = 1.5;
     context.beginPath();
     samples.forEach(([at, fill], index) => (index ? context.lineTo(x(at), y(fill)) : context.moveTo(x(at), y(fill))));
@@ -118,7 +117,7 @@ class ShingleParts {
     context.fillRect(left, disk, width - left - 4, 8);
     bands.forEach(([first, end], age) => {
       const isNow = first === state.cleanedFrom;
-      context.fillStyle = isNow ? colours.urgent : colours.destage;
+      context.fillStyle = isNow ? colours.ink : colours.quiet;
       context.globalAlpha = isNow ? 1 : 0.6 * (1 - age / BANDS_MAX);
       context.fillRect(block(first), disk - (isNow ? 3 : 0), Math.max(block(end) - block(first), 3), isNow ? 14 : 8);
     });
