@@ -348,9 +348,9 @@ fn trace_that_cannot_be_fitted_is_refused_and_nothing_is_written() {
     let (trace, file) = (path(&folder, "few.trace"), path(&folder, "mine.toml"));
     fs::write(&trace, "R Hit 100 8 5000 1000\n".repeat(50)).expect("the folder is writable");
     let message =
-        refused(&["drive", "fit", &trace, "--format", "validate", "--from", "atlas-10k", "-o", &file]);
+        refused(&["drive", "fit", &trace, "--format", "validate", "--from", "atlas-10k", "-o", &file], 2);
     assert!(message.contains("50 of its 50 requests have a completion; a fit needs 500"), "{message}");
     assert!(!Path::new(&file).exists());
-    let message = refused(&["drive", "fit", &trace, "--from", "atlas-10k", "-o", &trace]);
+    let message = refused(&["drive", "fit", &trace, "--from", "atlas-10k", "-o", &trace], 2);
     assert!(message.contains("--output"), "{message}");
 }
