@@ -378,6 +378,7 @@ impl Layer for ArrayLayer {
         }
         fork.parts += how.parts;
         fork.parts.queued += how.submitted - fork.began;
+        fork.began = now;
         if !fork.is_outdated {
             fork.submit_phase(now, number, out);
         } else if fork.outcome == Outcome::Done {

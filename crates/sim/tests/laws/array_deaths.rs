@@ -38,6 +38,7 @@ impl Observer for Seen {
     }
 
     fn served(&mut self, device: u32, command: &Completion) {
+        assert_eq!(command.parts.total(), command.response(), "{device}: {command:?}");
         if self.dead.iter().any(|(other, _)| *other == device) {
             self.after.push(device);
         }

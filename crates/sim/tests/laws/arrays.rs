@@ -231,7 +231,9 @@ fn every_organisation_completes_and_accounts_each_request() {
         ] {
             let redundant = !matches!(organisation, Organisation::Concatenation | Organisation::Striping);
             let orders = [WriteOrder::Together, WriteOrder::DataFirst];
-            for (failed, write_order) in [(vec![], orders[0]), (vec![], orders[1]), (vec![2], orders[1])] {
+            for (failed, write_order) in
+                [(vec![], orders[0]), (vec![], orders[1]), (vec![2], orders[1]), (vec![3], orders[1])]
+            {
                 if !failed.is_empty() && !redundant {
                     continue;
                 }
