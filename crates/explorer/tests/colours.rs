@@ -70,7 +70,7 @@ fn no_two_meanings_have_one_colour() {
 }
 
 #[test]
-fn colours_of_a_picture_are_told_apart_without_red_or_green_cones() {
+fn colours_of_a_picture_differ_without_red_or_green_cones() {
     for theme in themes() {
         for vision in [PROTANOPIA, DEUTERANOPIA] {
             for pair in pairs(&PARTS).chain(pairs(&ZONES)) {

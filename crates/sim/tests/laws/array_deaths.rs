@@ -1,4 +1,4 @@
-//! Arrays whose members die during a run: they go on like arrays that began without them, as far as their redundancy allows.
+//! Arrays whose members die during a run: they continue like arrays that began without them, as far as their redundancy allows.
 
 use crate::arrays::{closed, engine, rebuilt, shape};
 use crate::support::{assert_close, mean, small};
