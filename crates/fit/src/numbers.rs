@@ -10,13 +10,16 @@ pub(crate) enum FitPart {
     Transfer,
 }
 
+/// Sets a number of a drive.
+type SetNumber = dyn Fn(&mut DriveSpec, f64) + Send + Sync;
+
 /// A number of the drive file.
 pub(crate) struct FitNumber {
     pub(crate) part: FitPart,
     least: f64,
     most: f64,
     value: f64,
-    set: Box<dyn Fn(&mut DriveSpec, f64) + Send + Sync>,
+    set: Box<SetNumber>,
 }
 
 impl FitNumber {

@@ -22,8 +22,9 @@ fn records(spec: &DriveSpec, count: u64) -> Vec<Record> {
     let (mut state, mut block) = (7, 0);
     let blocks = spec.capacity_bytes() / 8192;
     let record = |number: u64| {
-        block = if draw(&mut state) % 3 == 0 { (block + 1) % blocks } else { draw(&mut state) % blocks };
-        let kind = if draw(&mut state) % 3 == 0 { Kind::Write } else { Kind::Read };
+        block =
+            if draw(&mut state).is_multiple_of(3) { (block + 1) % blocks } else { draw(&mut state) % blocks };
+        let kind = if draw(&mut state).is_multiple_of(3) { Kind::Write } else { Kind::Read };
         let think = Some(Nanos::from_ms((draw(&mut state) % 20) as f64));
         Record { think, ..Record::new(Instant(number), 0, kind, block * 8192, 8192) }
     };
