@@ -102,6 +102,7 @@ fn array(
         read_modify_write_ratio: Some(ratio).filter(|_| parity),
         write_order: if ordered || !parity { WriteOrder::Together } else { WriteOrder::DataFirst },
         track_aligned: false,
+        fails: Vec::new(),
         failed: Vec::new(),
         spares: Vec::new(),
         interference_ratio: 0.0,

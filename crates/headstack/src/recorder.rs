@@ -1,10 +1,11 @@
 //! Records the statistics of each request of a run, and calls the program's observer.
 
+use crate::numbers::grouped;
 use crate::requests::KeptRequests;
 use crate::stream_watch::StreamWatch;
 use headstack_model::{Instant, Nanos};
 use headstack_sim::stats::Collector;
-use headstack_sim::{Completion, Finished, Observer, Tenure};
+use headstack_sim::{Completion, Finished, Observer, Outcome, Tenure};
 use headstack_workload::{Issue, Load};
 
 pub(crate) struct Recorder<'a> {
@@ -16,6 +17,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) streams: Vec<StreamWatch>,
     /// The longest time that a command spent at each device.
     pub(crate) longest_command: Vec<Nanos>,
+    /// Requests that a drive could not carry out.
+    failed: u64,
     /// Which sources have issued a request; the last entry is for all sources beyond the others.
     has_issued: Vec<bool>,
 }
@@ -30,8 +33,16 @@ impl<'a> Recorder<'a> {
             observer: None,
             response_times: None,
             requests: None,
+            failed: 0,
             has_issued: vec![false; sources + 1],
         }
+    }
+
+    /// A remark on the requests that failed, whose times count as those of the others.
+    pub(crate) fn remark_on_failures(&self) -> Option<String> {
+        let count = grouped(self.failed);
+        (self.failed > 0)
+            .then(|| format!("{count} requests failed, because a drive was dead or a block unreadable"))
     }
 
     /// Requests that were issued and have not completed.
@@ -62,6 +73,8 @@ impl Observer for Recorder<'_> {
     #[inline]
     fn finished(&mut self, finished: &Finished) {
         let counts = self.statistics.finished(finished);
+        let has_failed = matches!(finished.completion.outcome, Outcome::Dead | Outcome::MediumError);
+        self.failed += u64::from(has_failed);
         if let Some(times) = &mut self.response_times {
             times.push(finished.completion.response());
         }

@@ -307,7 +307,8 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    fn into_results(self) -> Results {
+    fn into_results(mut self) -> Results {
+        self.info.remarks.extend(self.recorder.remark_on_failures());
         let early_stop = (!self.is_done).then(|| EarlyStop {
             reason: self.stop_reason.clone().unwrap_or_else(|| "program".to_string()),
             share: self.progress().share,

@@ -13,7 +13,7 @@ use headstack_fit::{FitChange, FitError, FitProgress, Fitted, ObservedTrace};
 use headstack_model::DriveSpec;
 use headstack_workload::trace::{self, ColumnNames, Format, Record, Trace};
 use indicatif::ProgressBar;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -97,10 +97,17 @@ struct FitFigures {
 #[derive(JsonSchema, Serialize)]
 struct ChangedKey {
     key: String,
+    #[schemars(schema_with = "value_of_file")]
     before: Option<serde_json::Value>,
+    #[schemars(schema_with = "value_of_file")]
     after: Option<serde_json::Value>,
     /// How much larger the error of the fit is with the value before.
     gain_ms: f64,
+}
+
+/// The schema of a value that the drive file describes.
+fn value_of_file(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "description": "A value of the drive file; null for none.", "$defs": {} })
 }
 
 impl DriveFit {

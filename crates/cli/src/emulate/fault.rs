@@ -230,11 +230,6 @@ impl Faults<'_> {
         for (number, name) in drives(plan).iter().enumerate() {
             for fault in self.0.iter().filter(|fault| fault.is_of_one(std::slice::from_ref(name))) {
                 if let What::Drive(fault) = fault.what {
-                    if matches!(fault, DriveFault::Dead { .. }) && plan.is_array() {
-                        return Err(Failure::Input(format!(
-                            "--fault dead: {name} is a drive of an array, which does not change to degraded mode while it runs; begin with it failed: --set 'array.failed=[\"{name}\"]'"
-                        )));
-                    }
                     let reported = engine.inject(number, fault);
                     reported.map_err(|error| Failure::Input(format!("--fault: {name}: {error}")))?;
                 }

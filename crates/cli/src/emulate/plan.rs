@@ -23,11 +23,6 @@ impl Plan {
         self.rig.as_ref().is_some_and(|rig| rig.resolved().rearrange.is_some())
     }
 
-    /// Whether its volumes are those of arrays.
-    pub(super) fn is_array(&self) -> bool {
-        self.rig.as_ref().is_some_and(|rig| !rig.resolved().array.is_empty())
-    }
-
     /// The disk to which each volume's data belong: the drive, or the drives of an array.
     pub(super) fn owners(&self) -> Vec<String> {
         let Some(rig) = &self.rig else { return vec![NULL.to_string(); self.volumes.len()] };

@@ -32,10 +32,6 @@ fn invalid_emulate_arguments_are_rejected_in_one_line() {
             &["emulate", "null", "--nbd", "unix:x", "--size", "9E"],
             "is outside 512 to 9223372036854775296 bytes",
         ),
-        (
-            &["emulate", "raid5", "--nbd", "unix:x", "--fault", "data0:dead@1s"],
-            "begin with it failed: --set 'array.failed=[\"data0\"]'",
-        ),
         (&["emulate", "wd800jd", "--nbd", "unix:x", "--control", "/nowhere/x"], "--control /nowhere/x"),
         (&["emulate", drive, "--nbd", "unix:x", "--speed", "0"], "0.001 to 5000"),
         (&["emulate", drive, "--nbd", "unix:x", "--fault", "power-cut"], "power-cut@TIME"),

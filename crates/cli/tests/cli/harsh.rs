@@ -61,6 +61,7 @@ const QUICK: &[&str] = &[
 
 /// Commands of which only the help runs here, and why.
 const HELP_ONLY: &[(&str, &str)] = &[
+    ("drive fit", "runs for seconds"),
     ("demo", "takes seconds: command::demo_prints_three_experiments_and_writes_one_page"),
     ("explore", "serves its page until it is stopped: explore::"),
     ("fault", "needs an emulator: its tests are with those of real clients"),

@@ -38,6 +38,28 @@ fn dead_disk_rejects_every_command() {
 }
 
 #[test]
+fn array_serves_its_data_after_a_drive_has_died() {
+    let emulator = emulator("raid5", "data0:dead@100ms");
+    let mut client = emulator.client();
+    let block = |number: u64| vec![number as u8 + 1; 65_536];
+    for number in 0..24 {
+        client.write(number << 16, &block(number), true).expect("all drives are there, or all but one");
+    }
+    for number in 0..24 {
+        assert_eq!(client.read(number << 16, 65_536).expect("the others have it"), block(number));
+    }
+    client.write(0, &block(77), true).expect("the others take it");
+    assert_eq!(client.read(0, 65_536).expect("the others have it"), block(77));
+}
+
+#[test]
+fn array_fails_requests_once_it_has_lost_more_than_it_survives() {
+    let emulator = emulator("raid5", "dead@1s");
+    let mut client = emulator.client();
+    wait_for("the disks die", || client.read(0, 65_536).is_err().then_some(()));
+}
+
+#[test]
 fn fault_of_one_drive_does_not_affect_another() {
     let emulator = emulator("node", "data1:medium-error@0+1000");
     assert!(emulator.client().read(0, 4096).is_ok(), "the first disk is data0");

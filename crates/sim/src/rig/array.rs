@@ -1,11 +1,11 @@
 //! Arrays: their checks, and how they are built.
 
-use super::array_spec::ArraySpec;
+use super::array_spec::{ArrayFailure, ArraySpec};
 use super::checks::{Checked, unused};
 use super::spec::{NamedDrive, RigSpec};
 use crate::os::PageCacheSpec;
 use headstack_model::spec::{Fault, did_you_mean};
-use headstack_model::{Geometry, Lbn};
+use headstack_model::{Geometry, Instant, Lbn, Nanos};
 use headstack_policy::stripe::{Array, Organisation, Policy, Shape, ShapeError, Unit, UnitRun};
 use std::collections::BTreeSet;
 
@@ -58,18 +58,24 @@ impl ArraySpec {
 
     /// Its member drives, then its spares.
     ///
-    /// *Errors:* as `members`; a spare that is a member, is smaller than the failed drive, or has no failed drive to replace.
+    /// *Errors:* as `members`; a spare that is a member, or is smaller than a drive that it may replace; spares of an array that survives no
+    /// failed drive.
     pub(super) fn drives<'a>(&self, rig: &'a RigSpec) -> Result<Drives<'a>, Fault> {
         let members = self.members(rig)?;
         let failed = self.failed_members(&members)?;
         let spares = named(rig, "spares", &self.spares)?;
         let fault = |message: String| Err(Fault::new("spares", message));
-        if spares.len() > failed.len() {
-            let message = format!("{} spares for {} failed drives", spares.len(), failed.len());
-            return fault(message);
+        if matches!(self.organisation, Organisation::Concatenation | Organisation::Striping)
+            && !spares.is_empty()
+        {
+            return fault(format!("an array of `{}` survives no failed drive", self.organisation));
         }
-        for (spare, member) in spares.iter().zip(&failed) {
-            let lost = &members[*member as usize];
+        // Those that no failed drive needs wait for any that fails during the run.
+        let largest =
+            (0..members.len() as u32).max_by_key(|member| members[*member as usize].spec.capacity_sectors);
+        let replaced = failed.iter().copied().chain(largest.into_iter().cycle());
+        for (spare, member) in spares.iter().zip(replaced) {
+            let lost = &members[member as usize];
             if members.iter().any(|drive| drive.number == spare.number) {
                 return fault(format!("`{}` is one of the array's drives", spare.name));
             }
@@ -80,6 +86,25 @@ impl ArraySpec {
             }
         }
         Ok(Drives { members, failed, spares })
+    }
+
+    /// The drives that die during the run, by their numbers, each with when.
+    ///
+    /// *Errors:* a drive is neither a member nor a spare.
+    pub(super) fn failures(&self, drives: &Drives<'_>) -> Result<Vec<(usize, Instant)>, Fault> {
+        let failure = |(index, dying): (usize, &ArrayFailure)| {
+            let all = || drives.members.iter().chain(&drives.spares);
+            let number = all().find(|drive| drive.name == dying.drive).map(|drive| drive.number);
+            let number = number.ok_or_else(|| {
+                let hint = did_you_mean(&dying.drive, all().map(|drive| drive.name.as_str()));
+                Fault::new(
+                    format!("fails[{index}].drive"),
+                    format!("`{}` is no drive of the array{hint}", dying.drive),
+                )
+            })?;
+            Ok((number, Instant::ZERO + Nanos::from_ms(dying.at_s * 1e3)))
+        };
+        self.fails.iter().enumerate().map(failure).collect()
     }
 
     fn failed_members(&self, members: &[NamedDrive<'_>]) -> Result<Vec<u32>, Fault> {
@@ -148,7 +173,8 @@ impl ArraySpec {
             "is for a disk with several arms: a concatenation, or striping with `track_aligned`",
         )?;
         let of_spares = [("rebuild_mb_s", self.rebuild_mb_s.is_some() && drives.spares.is_empty())];
-        unused(key, &of_spares, "is for an array with `spares`")
+        unused(key, &of_spares, "is for an array with `spares`")?;
+        self.failures(&drives).map(|_| ())
     }
 
     /// The array before its drives are built. It assumes that the tracks of a drive together hold as many blocks as the drive.

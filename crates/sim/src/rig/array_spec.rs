@@ -47,7 +47,11 @@ pub struct ArraySpec {
     /// The failed drives; the array must survive all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
-    /// Spare drives. They replace the failed ones in their order and are rebuilt while the load runs.
+    /// Drives that die during the run. The array serves their requests from what is left, and rebuilds a spare if one is idle; requests that
+    /// it cannot serve fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fails: Vec<ArrayFailure>,
+    /// Spare drives. They replace failed ones in their order and are rebuilt while the load runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spares: Vec<String>,
     /// Share of the time in which two members seek at once that the later seek takes longer: the arms of one disk shake each other. For
@@ -63,6 +67,17 @@ pub struct ArraySpec {
 
 fn is_off(key: &bool) -> bool {
     !key
+}
+
+/// A drive of an array that dies during the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArrayFailure {
+    /// The drive: a member or a spare.
+    pub drive: String,
+    /// When it dies: from then on it fails every command.
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub at_s: f64,
 }
 
 fn is_zero(ratio: &f64) -> bool {

@@ -23,7 +23,7 @@ pub mod shipped;
 mod spec;
 
 pub use crate::controller::{ControllerCacheSpec, ControllerKind, ControllerSpec, ControllerWrites};
-pub use array_spec::ArraySpec;
+pub use array_spec::{ArrayFailure, ArraySpec};
 pub use bus_spec::{ArbitrationRule, BusKind, RigBusSpec, Sharing};
 pub use document::{lay, value};
 pub use node_queue_spec::NodeQueueSpec;
@@ -31,12 +31,12 @@ pub use paths::{ALIASES, all as all_paths, json_schema};
 pub use spec::{DriveGroup, GroupKeys, NamedDrive, RigSpec};
 
 use crate::array::ArrayVolume;
-use crate::device::{Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
+use crate::device::{self, Device, DeviceError, DeviceOptions, DriveSource, NewDrives};
 use crate::engine::{Engine, MakeNodeQueue, MakeRearranger, StackSpec};
 use crate::os::DriveSafety;
 use crate::partition_layer;
 use headstack_model::spec::Fault;
-use headstack_model::{DriveSpec, Lbn, SpecError};
+use headstack_model::{DriveSpec, Lbn, Nanos, SpecError};
 pub use headstack_policy::stripe::{Organisation, ReadChoice, Rotation, WriteOrder};
 use headstack_workload::{VolumeInfo, VolumeZones};
 use resolve::resolve;
@@ -225,7 +225,15 @@ impl Rig {
             }
         }
         let stack = self.stack(&devices, seed);
-        Ok(Engine::with_stack(devices, stack, links::links(&self.resolved)).map_err(located)?)
+        let mut engine = Engine::with_stack(devices, stack, links::links(&self.resolved)).map_err(located)?;
+        for array in &self.resolved.array {
+            let drives = array.drives(&self.resolved).expect("the rig was checked");
+            for (number, from) in array.failures(&drives).expect("the rig was checked") {
+                let dead = device::Fault::Dead { from, timeout: Nanos::ZERO };
+                engine.inject(number, dead).expect("every drive can die");
+            }
+        }
+        Ok(engine)
     }
 
     /// The sections that ask for layers in front of these devices.

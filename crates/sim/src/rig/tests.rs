@@ -343,8 +343,15 @@ fn every_invalid_rig_is_rejected_with_line_and_reason() {
             "t.toml:9: array.stripe_unit_sectors: is not for an array whose units are tracks",
         ),
         (
-            nine("", "[array]\norganisation = \"mirroring\"\ndrives = [\"d1\", \"d2\"]\nspares = [\"d3\"]"),
-            "t.toml:9: array.spares: 1 spares for 0 failed drives",
+            nine("", "[array]\norganisation = \"striping\"\ndrives = [\"d1\", \"d2\"]\nstripe_unit_sectors = 8\nspares = [\"d3\"]"),
+            "t.toml:10: array.spares: an array of `striping` survives no failed drive",
+        ),
+        (
+            nine(
+                "",
+                "[array]\norganisation = \"mirroring\"\ndrives = [\"d1\", \"d2\"]\nfails = [{ drive = \"d3\", at_s = 1.0 }]",
+            ),
+            "t.toml:9: array.fails[0].drive: `d3` is no drive of the array; did you mean `d1`?",
         ),
         (
             nine(
