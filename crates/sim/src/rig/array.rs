@@ -174,7 +174,7 @@ impl ArraySpec {
         )?;
         let of_spares = [("rebuild_mb_s", self.rebuild_mb_s.is_some() && drives.spares.is_empty())];
         unused(key, &of_spares, "is for an array with `spares`")?;
-        self.failures(&drives).map(|_| ())
+        self.failures(drives).map(|_| ())
     }
 
     /// The array before its drives are built. It assumes that the tracks of a drive together hold as many blocks as the drive.
