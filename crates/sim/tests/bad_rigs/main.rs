@@ -114,10 +114,11 @@ fn misspelt_key_is_rejected_with_the_right_name() {
 }
 
 /// Keys that may be zero: nothing, never, at once.
-const MAY_BE_ZERO: [&str; 52] = [
+const MAY_BE_ZERO: [&str; 53] = [
     "actuator_load_threshold",
     "antic_expire",
     "arbitration_us",
+    "at_s",
     "back_seek_max",
     "bypass_bytes",
     "carried_ratio",
