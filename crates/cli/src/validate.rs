@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::interrupt::Interrupt;
 use crate::progress;
-use crate::report::{self, Axis, Chart, Draw, Report, Section, Series, Table};
+use crate::report::{self, Chart, Report, Section, Table};
 use crate::signal::Signal;
 use crate::units::{grouped, significant};
 use crate::versioned;
@@ -184,28 +184,12 @@ fn row(name: &str, class: &ClassAgreement) -> Vec<String> {
     ]
 }
 
-/// Number of points of a drawn distribution: enough for any screen.
-const STEPS: usize = 1000;
-
 /// Both distributions of the requests of one kind, if there are any.
 fn distribution(title: &str, pairs: &[Pair], op: Option<Op>) -> Option<Chart> {
     let chosen: Vec<&Pair> = pairs.iter().filter(|pair| op.is_none_or(|op| pair.op == op)).collect();
-    if chosen.is_empty() {
-        return None;
-    }
-    let series = |name: &str, hue: usize, time: fn(&Pair) -> Nanos| {
-        let mut times: Vec<Nanos> = chosen.iter().map(|pair| time(pair)).collect();
-        times.sort_unstable();
-        let last = times.len() - 1;
-        let points = (0..=STEPS).map(|step| {
-            let index = last * step / STEPS;
-            (times[index].as_ms(), 100.0 * (index + 1) as f64 / times.len() as f64)
-        });
-        Series::new(name, hue, points).with_draw(Draw::Line).with_dashes(hue > 0)
-    };
-    let series =
-        vec![series("measured", 0, |pair| pair.measured), series("simulated", 1, |pair| pair.simulated)];
-    Some(Chart::new(title, Axis::linear("response time (ms)"), Axis::linear("requests (%)"), series))
+    let times = |of: fn(&Pair) -> Nanos| chosen.iter().map(|pair| of(pair)).collect();
+    let samples = [("measured", times(|pair| pair.measured)), ("simulated", times(|pair| pair.simulated))];
+    report::distributions(title, samples)
 }
 
 #[cfg(test)]

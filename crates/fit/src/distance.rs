@@ -7,7 +7,7 @@ use headstack_sim::stats::demerit_ms as distance_ms;
 /// Requests at the start that no figure counts: the trace does not tell what the disk did before them.
 const WARM_UP: usize = 50;
 
-/// Requests that a class needs; smaller ones join the largest.
+/// Requests that a class needs; those of smaller ones are a class together.
 const LEAST_IN_CLASS: usize = 40;
 
 /// Weight of the mean absolute error against the distances of distributions: it tells which requests were hits.
@@ -20,6 +20,8 @@ const BLOCKS: usize = 20;
 /// Requests divided into classes: reads and writes by their distance from the request before.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
+    /// The requests that count, by their places.
+    counted: Vec<usize>,
     /// The requests of each class, by their places.
     members: Vec<Vec<usize>>,
 }
@@ -59,8 +61,10 @@ impl Classes {
         distances.sort_unstable();
         let quartile = |share: usize| distances.get(distances.len() * share / 4).copied().unwrap_or(0);
         let bounds = [0, 64, 1024, quartile(1).max(1024), quartile(2).max(1024), quartile(3).max(1024)];
+        let moves_data = |place: &usize| requests[*place].request.op != Op::Flush;
+        let counted: Vec<usize> = (first..requests.len()).filter(moves_data).collect();
         let mut members = vec![Vec::new(); 4 * (bounds.len() + 1)];
-        for place in (first..requests.len()).filter(|place| requests[*place].request.op != Op::Flush) {
+        for place in counted.iter().copied() {
             let far = bounds.iter().filter(|bound| place == 0 || distance(requests, place) > **bound).count();
             let is_write = requests[place].request.op == Op::Write;
             let after_write = place > 0 && requests[place - 1].request.op == Op::Write;
@@ -72,14 +76,7 @@ impl Classes {
         if !small.is_empty() {
             members.push(small);
         }
-        Classes { members }
-    }
-
-    /// The requests that count, by their places.
-    fn counted(&self) -> Vec<usize> {
-        let mut all: Vec<usize> = self.members.concat();
-        all.sort_unstable();
-        all
+        Classes { counted, members }
     }
 
     /// The differences of the distributions, in ms: blocks of sorted times of all requests and of each class. Half the sum of their squares is
@@ -91,7 +88,7 @@ impl Classes {
         share: f64,
         into: &mut Vec<f64>,
     ) {
-        let all = self.counted();
+        let all = &self.counted;
         let count = all.len() as f64;
         let mut add = |places: &[usize], blocks: usize, weight: f64| {
             let sorted = |time: &dyn Fn(usize) -> Nanos| {
@@ -108,7 +105,7 @@ impl Classes {
                 into.push(weight * (mean(&found[range.clone()]) - mean(&measured[range])));
             }
         };
-        add(&all, BLOCKS_OF_ALL.min(all.len()), 0.5 * share);
+        add(all, BLOCKS_OF_ALL.min(all.len()), 0.5 * share);
         for class in &self.members {
             add(class, BLOCKS.min(class.len()), 0.5 * share * class.len() as f64 / count);
         }
@@ -119,7 +116,7 @@ impl Classes {
         let of = |places: &mut dyn Iterator<Item = usize>| -> (Vec<Nanos>, Vec<Nanos>) {
             places.map(|place| (requests[place].response, simulated[place])).unzip()
         };
-        let (measured, found) = of(&mut self.counted().into_iter());
+        let (measured, found) = of(&mut self.counted.iter().copied());
         let demerit_ms = distance_ms(&measured, &found).unwrap_or(0.0);
         let count = measured.len() as f64;
         let single = |(one, other): (&Nanos, &Nanos)| one.0.abs_diff(other.0) as f64 / 1e6;

@@ -65,8 +65,6 @@ pub struct ObservedTrace {
     pub requests: Vec<ObservedRequest>,
     /// Requests without a completion, which are left out.
     pub incomplete: usize,
-    /// Trims, which are left out.
-    pub trims: usize,
 }
 
 impl ObservedTrace {
@@ -78,7 +76,7 @@ impl ObservedTrace {
         sector_bytes: u32,
         sectors: u64,
     ) -> Result<ObservedTrace, TraceFault> {
-        let mut trace = ObservedTrace { requests: Vec::new(), incomplete: 0, trims: 0 };
+        let mut trace = ObservedTrace { requests: Vec::new(), incomplete: 0 };
         let (mut devices, mut beyond) = (BTreeSet::new(), 0);
         let (mut start, mut thinks) = (None, Vec::new());
         for record in records {
@@ -87,10 +85,7 @@ impl ObservedTrace {
                 Kind::Read => Op::Read,
                 Kind::Write => Op::Write,
                 Kind::Flush => Op::Flush,
-                Kind::Trim => {
-                    trace.trims += 1;
-                    continue;
-                }
+                Kind::Trim => continue,
             };
             let Some(response) = record.response else {
                 trace.incomplete += 1;

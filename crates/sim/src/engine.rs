@@ -20,7 +20,7 @@ mod tree;
 mod walk;
 
 pub use out::{ChildView, Out};
-pub(crate) use stack::{MOVABLE, MakeNodeQueue, MakeRearranger, StackSpec};
+pub(crate) use stack::{MakeNodeQueue, MakeRearranger, StackSpec};
 pub use tree::LayerPlace;
 
 use crate::array::ArrayVolume;

@@ -1,11 +1,8 @@
 //! The page of a fit: distributions of the requests that were held back, measured and simulated before and after.
 
-use crate::report::{Axis, Chart, Draw, Report, Section, Series, Table};
+use crate::report::{Chart, Report, Section, Table, distributions};
 use headstack_fit::{ObservedRequest, replay};
 use headstack_model::{DriveSpec, Nanos, Op};
-
-/// Number of points of a drawn distribution: enough for any screen.
-const STEPS: usize = 1000;
 
 /// Times of a request: measured, simulated with the drive at the start, simulated with the fitted one.
 type Times = [Nanos; 3];
@@ -45,21 +42,9 @@ pub(super) fn page(
 }
 
 fn distribution(title: &str, times: &[(Op, Times)], op: Option<Op>) -> Option<Chart> {
-    let chosen: Vec<&Times> =
-        times.iter().filter(|(of, _)| op.is_none_or(|op| *of == op)).map(|(_, times)| times).collect();
-    if chosen.is_empty() {
-        return None;
-    }
-    let series = |(place, name): (usize, &str)| {
-        let mut sorted: Vec<Nanos> = chosen.iter().map(|times| times[place]).collect();
-        sorted.sort_unstable();
-        let last = sorted.len() - 1;
-        let points = (0..=STEPS).map(|step| {
-            let index = last * step / STEPS;
-            (sorted[index].as_ms(), 100.0 * (index + 1) as f64 / sorted.len() as f64)
-        });
-        Series::new(name, place, points).with_draw(Draw::Line).with_dashes(place > 0)
-    };
-    let all = [(0, "measured"), (1, "start"), (2, "fitted")].map(series);
-    Some(Chart::new(title, Axis::linear("response time (ms)"), Axis::linear("requests (%)"), all.to_vec()))
+    let chosen = times.iter().filter(|(of, _)| op.is_none_or(|op| *of == op));
+    let samples = ["measured", "start", "fitted"].into_iter().enumerate();
+    let samples =
+        samples.map(|(place, name)| (name, chosen.clone().map(|(_, times)| times[place]).collect()));
+    distributions(title, samples)
 }

@@ -36,7 +36,7 @@ pub(crate) struct StackSpec<'a> {
     pub(crate) node_queue: Option<Box<MakeNodeQueue<'a>>>,
     /// The control groups, and the group of each source.
     pub(crate) groups: Option<(&'a [CgroupSpec], &'a [Option<usize>])>,
-    /// The layers of a volume that the rig puts in an order of its own, from the top: names of [`MOVABLE`].
+    /// The layers of a volume that the rig puts in an order of its own, from the top: names of entries of [`ALL`].
     pub(crate) layers: &'a [String],
 }
 
@@ -145,10 +145,6 @@ const ALL: &[LayerEntry] = &[
         }),
     },
 ];
-
-/// The layers of a volume whose order a rig may change, in the order that they have otherwise, from the top.
-pub(crate) const MOVABLE: [&str; 5] =
-    ["host.page_cache", GROUPS, "node", "host.partition_start", "rearrange"];
 
 /// The name of the limits of control groups, which are known only with the load.
 pub(super) const GROUPS: &str = "host.cgroup";

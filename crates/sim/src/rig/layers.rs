@@ -2,10 +2,21 @@
 
 use super::checks::Checked;
 use super::spec::RigSpec;
-use crate::engine::MOVABLE;
 use headstack_model::spec::{Fault, did_you_mean};
 
 const KEY: &str = "layers";
+
+/// Whether a rig asks for a layer.
+type IsThere = fn(&RigSpec) -> bool;
+
+/// The layers of a volume whose order a rig may change, each with whether a rig has it, in the order that they have otherwise, from the top.
+const MOVABLE: [(&str, IsThere); 5] = [
+    ("host.page_cache", |rig| rig.host.page_cache.is_some()),
+    ("host.cgroup", |rig| !rig.host.cgroup.is_empty()),
+    ("node", |rig| rig.node.is_some()),
+    ("host.partition_start", |rig| rig.host.partition_start > 0),
+    ("rearrange", |rig| rig.rearrange.is_some()),
+];
 
 /// Checks that the order has each layer of the rig once, and no others.
 pub(super) fn check(rig: &RigSpec) -> Checked {
@@ -13,12 +24,14 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
     if order.is_empty() {
         return Ok(());
     }
-    let there: Vec<&str> = MOVABLE.into_iter().filter(|name| is_there(rig, name)).collect();
+    let all = MOVABLE.map(|(name, _)| name);
+    let there: Vec<&str> =
+        MOVABLE.into_iter().filter(|(_, is_there)| is_there(rig)).map(|(name, _)| name).collect();
     let fault = |message: String| Err(Fault::new(KEY, message));
     for (index, name) in order.iter().enumerate() {
-        if !MOVABLE.contains(&name.as_str()) {
-            let hint = did_you_mean(name, MOVABLE);
-            return fault(format!("`{name}` is none of {}{hint}", listed(&MOVABLE)));
+        if !all.contains(&name.as_str()) {
+            let hint = did_you_mean(name, all);
+            return fault(format!("`{name}` is none of {}{hint}", listed(&all)));
         }
         if !there.contains(&name.as_str()) {
             return fault(format!("the rig has no `{name}`"));
@@ -37,18 +50,6 @@ pub(super) fn check(rig: &RigSpec) -> Checked {
         return fault(message.to_string());
     }
     Ok(())
-}
-
-/// Whether a rig asks for a layer.
-fn is_there(rig: &RigSpec, name: &str) -> bool {
-    match name {
-        "host.page_cache" => rig.host.page_cache.is_some(),
-        "host.cgroup" => !rig.host.cgroup.is_empty(),
-        "node" => rig.node.is_some(),
-        "host.partition_start" => rig.host.partition_start > 0,
-        "rearrange" => rig.rearrange.is_some(),
-        _ => false,
-    }
 }
 
 fn listed(names: &[&str]) -> String {
