@@ -330,7 +330,7 @@ fn shown(value: &Option<toml::Value>) -> String {
         Some(toml::Value::Float(number)) => significant(*number, 4),
         Some(toml::Value::String(word)) => word.clone(),
         Some(toml::Value::Array(values)) => format!("{} values", values.len()),
-        Some(toml::Value::Table(table)) => table.keys().cloned().collect::<Vec<_>>().join(", "),
+        Some(toml::Value::Table(table)) => table.keys().next().cloned().unwrap_or_default(),
         Some(value) => value.to_string(),
     }
 }
